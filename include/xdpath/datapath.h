@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/*
+ * A datapath: one or more ports, their queues on one shared UMEM, opened in the best mode to be had
+ * for all of them, and the threads that work them.
+ *
+ *   struct xdpath_datapath_opts o = XDPATH_OPTS_INIT(struct xdpath_datapath_opts);
+ *   o.ports[0] = "eth1"; o.nports = 1; o.steer = XDPATH_STEER_ALL;
+ *   xdpath_datapath_open(&dp, &o);
+ *   xdpath_datapath_start(dp, my_round, my_ctx);
+ *   ... xdpath_datapath_stop(dp); xdpath_datapath_close(dp);
+ */
+#ifndef XDPATH_DATAPATH_H
+#define XDPATH_DATAPATH_H
+
+#include <sched.h>
+
+#include <xdpath/knob.h>
+#include <xdpath/poller.h>
+#include <xdpath/prog.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+#define XDPATH_PORTS_MAX 2U
+
+struct xdpath_datapath_opts {
+	size_t sz;
+	const char *ports[XDPATH_PORTS_MAX];
+	uint32_t nports;
+	const uint32_t *queues; /* the same list on each port; NULL means all */
+	uint32_t nqueues;
+	enum xdpath_mode mode;	/* best wished for; AUTO means zero-copy */
+	enum xdpath_mode worst; /* below it is an error; AUTO means generic */
+	enum xdpath_steer steer;
+	bool steer_explicit;
+	bool no_prog;	       /* send only: attach nothing unless zero-copy needs it */
+	bool no_rx, no_tx;     /* one-way sockets */
+	bool promisc;	       /* hold promiscuity while open */
+	bool plain_rx;	       /* RX VLAN stripping and LRO off while open, restored after */
+	uint32_t workers;      /* 0: one for each queue up to the CPUs */
+	const cpu_set_t *cpus; /* where workers run, in turn; NULL: not pinned */
+	const struct xdpath_knobs *knobs; /* NULL means defaults */
+	const char *who;		  /* written into the lease: "forward" */
+	struct xdpath_diag *diag;
+};
+
+/* One try at a mode, kept whether it succeeded or not. */
+struct xdpath_attempt {
+	enum xdpath_mode mode;
+	enum xdpath_reason reason;
+	int err;
+	char text[400];
+};
+
+#define XDPATH_ATTEMPTS_MAX 6
+
+struct xdpath_worker {
+	struct xdpath_datapath *dp;
+	uint32_t id;
+	uint32_t nsockets;
+	struct xdpath_socket **sockets; /* of all ports; port of sockets[i] is port[i] */
+	uint32_t *port;
+	struct xdpath_socket **peer; /* for sockets[i]: the egress socket of the same worker on the
+					other port (on the same port when there is one) */
+	struct xdpath_frames *frames;
+	struct xdpath_poller poller;
+	uint32_t batch;	     /* rx.batch */
+	uint32_t seen;	     /* the generation of live values taken over */
+	uint64_t rounds;     /* passes over the sockets */
+	int error;	     /* -errno that ended it, 0 */
+	bool stopping;	     /* the datapath is being stopped: begin nothing new */
+	uint64_t wake_at_ns; /* CLOCK_MONOTONIC, 0 none: set by a round that has work only then */
+	void *app;	     /* the application's own, per worker */
+};
+
+/*
+ * The application's turn at one socket: take what is there, deal with it, return how many packets
+ * were handled (0: nothing to do). Runs on the worker's thread, must not block.
+ */
+typedef uint32_t (*xdpath_round_fn)(void *ctx, struct xdpath_worker *w, uint32_t socket_index);
+
+struct xdpath_datapath;
+
+/*
+ * Open all queues of all ports in one mode, the best from `mode` down to `worst`. Every attempt is
+ * recorded. Errors are those of port, prog and socket; -EOPNOTSUPP with reason NO_ZEROCOPY or
+ * NO_NATIVE when `worst` could not be had. diag, on success, tells the best reason why the mode is
+ * not better, or R_NONE.
+ */
+XDPATH_API int xdpath_datapath_open(struct xdpath_datapath **out,
+				    const struct xdpath_datapath_opts *o);
+
+/* Start the workers. 0 or -errno. */
+XDPATH_API int xdpath_datapath_start(struct xdpath_datapath *dp, xdpath_round_fn round, void *ctx);
+/* Readable once a worker ended by itself (eventfd); for the control thread's poll. */
+XDPATH_API int xdpath_datapath_event_fd(const struct xdpath_datapath *dp);
+/* Stop and join the workers; take the sockets out of the programs; drain TX, bounded at 200 ms. */
+XDPATH_API void xdpath_datapath_stop(struct xdpath_datapath *dp);
+/* Undo everything. NULL is fine. */
+XDPATH_API void xdpath_datapath_close(struct xdpath_datapath *dp);
+
+XDPATH_API enum xdpath_mode xdpath_datapath_mode(const struct xdpath_datapath *dp);
+XDPATH_API const struct xdpath_attempt *xdpath_datapath_attempts(const struct xdpath_datapath *dp,
+								 uint32_t *n);
+XDPATH_API const struct xdpath_port *xdpath_datapath_port(const struct xdpath_datapath *dp,
+							  uint32_t i);
+XDPATH_API const struct xdpath_prog *xdpath_datapath_prog(const struct xdpath_datapath *dp,
+							  uint32_t i);
+XDPATH_API struct xdpath_worker *xdpath_datapath_worker(struct xdpath_datapath *dp,
+							uint32_t i); /* NULL past the last */
+XDPATH_API const struct xdpath_umem *xdpath_datapath_umem(const struct xdpath_datapath *dp);
+/*
+ * The port's MTU (bytes) has changed: longer packets are refused from each worker's next pass on.
+ * Any thread; the kernel is not entered.
+ */
+XDPATH_API void xdpath_datapath_set_mtu(struct xdpath_datapath *dp, uint32_t port, uint32_t mtu);
+/* All frames by owner; after stop. */
+XDPATH_API void xdpath_datapath_audit(const struct xdpath_datapath *dp, struct xdpath_ledger *out);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

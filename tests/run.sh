@@ -1,0 +1,190 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
+#
+# tests/run.sh SUITE... [NAME...]: run the suites `unit` and `netns`, only the tests named if any are.
+# Called by `make check`; B is the build folder, V=1 shows all output, LONG=1 runs the long loops.
+# The last line is always "N passed, N failed, N skipped"; exit 1 if anything failed.
+set -u
+export LC_ALL=C PATH="$PATH:/usr/sbin:/sbin"
+cd "$(dirname "$0")/.." || exit 1
+
+export B=${B:-build} LONG=${LONG:-}
+# Everything the tests make carries this mark: names of namespaces, environment of processes.
+export XDPATH_TEST_ID=t$$
+limit=${TEST_TIMEOUT:-$([ -n "$LONG" ] && echo 3600 || echo 240)}
+passed=0 failed=0 skipped=0
+suites=() names=()
+for arg in "$@"; do
+	case $arg in
+	unit | netns) suites+=("$arg") ;;
+	-*) echo "run.sh: unknown option '$arg'; usage: tests/run.sh unit|netns... [NAME...]" >&2 && exit 2 ;;
+	*) names+=("$arg") ;;
+	esac
+done
+[ ${#suites[@]} -gt 0 ] || suites=(unit netns)
+
+XDPATH_TEST_TMP=$(mktemp -d) || exit 1
+export XDPATH_TEST_TMP
+trap 'rm -rf "$XDPATH_TEST_TMP"' EXIT
+trap 'echo "interrupted"; exit 1' INT TERM
+
+# The runtimes of the sanitizers cannot live with every address layout the kernel may choose.
+launch=()
+case $B in *san-*) launch=(setarch -R) ;; esac
+
+wanted() { # NAME
+	local n
+	[ ${#names[@]} -gt 0 ] || return 0
+	for n in "${names[@]}"; do
+		[ "$n" = "$1" ] && return 0
+	done
+	return 1
+}
+
+add() { # SUITE NAME P F S SECONDS OUTPUT-FILE
+	local text="$3 passed"
+	[ "$4" = 0 ] || text+=", $4 FAILED"
+	[ "$5" = 0 ] || text+=", $5 skipped"
+	printf '  %-6s %-16s %-34s %4s s\n' "$1" "$2" "$text" "$6"
+	if [ "$4" != 0 ] || [ -n "${V:-}" ]; then
+		sed 's/^/         | /' "$7"
+	elif [ "$5" != 0 ]; then
+		grep -E '^skip|# SKIP' "$7" | sed 's/^/         | /'
+	fi
+	passed=$((passed + $3)) failed=$((failed + $4)) skipped=$((skipped + $5))
+}
+
+# Run one test under the watchdog; its output goes to $out, what it returned to $rc.
+run_one() { # CMD...
+	local begin=$SECONDS
+	# The braces keep the shell's own word about a crashed child out of our output.
+	{ timeout -k 15 "$limit" "$@" >"$out" 2>&1 </dev/null; } 2>/dev/null
+	rc=$?
+	took=$((SECONDS - begin))
+	case $rc in
+	124 | 137) echo "not finished after $limit s: ended by the watchdog" >>"$out" ;;
+	esac
+}
+
+run_unit() {
+	local f name p n s out=$XDPATH_TEST_TMP/out rc took any=0
+	for f in "$B"/tests/unit/*; do
+		name=${f##*/}
+		if [ ! -f "$f" ] || [ ! -x "$f" ] || ! wanted "$name"; then continue; fi
+		any=1
+		CMOCKA_MESSAGE_OUTPUT=TAP run_one "${launch[@]}" "$f"
+		s=$(grep -c '^\(not \)\?ok .*# SKIP' "$out")
+		p=$(grep '^ok ' "$out" | grep -vc '# SKIP')
+		n=$(grep '^not ok ' "$out" | grep -vc '# SKIP')
+		# A test that crashed, or ran nothing, is a failure whatever it said before.
+		if [ "$rc" != 0 ] && [ "$n" = 0 ]; then
+			n=1
+			echo "ended with status $rc" >>"$out"
+		elif [ $((p + n + s)) = 0 ]; then
+			n=1
+			echo "no test ran" >>"$out"
+		fi
+		add unit "$name" "$p" "$n" "$s" "$took" "$out"
+	done
+	[ $any = 1 ] || [ ${#names[@]} -gt 0 ] || missing unit "no test binaries in $B/tests/unit; run 'make check-unit'"
+}
+
+missing() { # SUITE TEXT
+	echo "$2" >"$XDPATH_TEST_TMP/out"
+	add "$1" - 0 1 0 0 "$XDPATH_TEST_TMP/out"
+}
+
+# Why namespace tests cannot run here; nothing if they can.
+obstacle() {
+	local dir
+	[ "$(id -u)" = 0 ] || { echo "not root: namespaces and XDP need it" && return; }
+	grep -q '^XDP ' /proc/net/protocols || { echo "this kernel has no AF_XDP (CONFIG_XDP_SOCKETS)" && return; }
+	dir=$(unshare --net true 2>&1) || { echo "no network namespaces here: ${dir}" && return; }
+	unshare --net ip link add name v0 type veth peer name v1 2>/dev/null || echo "this kernel has no veth (CONFIG_VETH)"
+}
+
+run_netns() {
+	local f name out=$XDPATH_TEST_TMP/out rc took why p n s any=0
+	why=$(obstacle)
+	for f in tests/netns/test_*.sh; do
+		name=${f##*/test_}
+		name=${name%.sh}
+		wanted "$name" || continue
+		any=1
+		if [ -n "$why" ]; then
+			echo "skip $name: $why" >"$out"
+			add netns "$name" 0 0 1 0 "$out"
+			continue
+		fi
+		run_one bash "$f"
+		p='' n='' s=''
+		read -r p n s < <(tail -n 40 "$out" |
+			sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)
+		if [ -z "$s" ] || { [ "$rc" != 0 ] && [ "$n" = 0 ]; }; then
+			n=$((${n:-0} + 1))
+			echo "ended with status $rc" >>"$out"
+		fi
+		add netns "$name" "${p:-0}" "$n" "${s:-0}" "$took" "$out"
+	done
+	[ $any = 0 ] || [ -n "$why" ] || check_leftovers
+}
+
+# Processes with our mark in their environment. This script got it after its start, so has it not; the
+# helpers here must not have it either.
+marked_processes() (
+	mark="XDPATH_TEST_ID=$XDPATH_TEST_ID"
+	unset XDPATH_TEST_ID
+	grep -lzx "$mark" /proc/[0-9]*/environ 2>/dev/null | tr -dc '0-9\n'
+)
+
+# What the tests left behind, a line each.
+leftovers() {
+	local ns pid inode prog
+	for ns in $(ip netns list | awk '{print $1}'); do
+		[[ $ns == "$XDPATH_TEST_ID"* ]] && echo "namespace $ns"
+	done
+	for pid in $(marked_processes); do
+		echo "process $pid $(tr '\0' ' ' <"/proc/$pid/cmdline")"
+	done
+	sort -u "$XDPATH_TEST_TMP/inodes" 2>/dev/null | while read -r inode; do
+		find /run/xdpath -type f -name "*$inode*" 2>/dev/null
+	done
+	# A program that nobody holds and no living interface carries cannot be seen in a namespace any more.
+	for prog in $(orphans); do
+		grep -qx "$prog" "$XDPATH_TEST_TMP/orphans" || echo "BPF program $prog, held by no process"
+	done
+}
+
+# Ids of XDP programs with our marker map that no process holds, by the program or by a link to it.
+orphans() {
+	bpftool -j map show 2>/dev/null | jq '.[] | select(.name == "xdpath_meta") | .id' >"$XDPATH_TEST_TMP/maps"
+	bpftool -j link show 2>/dev/null | jq '.[] | select((.pids // []) != []) | .prog_id' >"$XDPATH_TEST_TMP/linked"
+	bpftool -j prog show 2>/dev/null |
+		jq --slurpfile maps "$XDPATH_TEST_TMP/maps" --slurpfile linked "$XDPATH_TEST_TMP/linked" \
+			'.[] | select(.type == "xdp" and (.pids // []) == [])
+			| select((.map_ids // []) - $maps != (.map_ids // [])) | .id' |
+		grep -vxF -f "$XDPATH_TEST_TMP/linked"
+}
+
+check_leftovers() {
+	local out=$XDPATH_TEST_TMP/out tries
+	# The kernel frees namespaces and programs some time after their last user went.
+	for ((tries = 0; tries < 30; tries++)); do
+		leftovers >"$out" 2>/dev/null
+		[ -s "$out" ] || break
+		sleep 0.1
+	done
+	if [ -s "$out" ]; then
+		add netns leftovers 0 1 0 0 "$out"
+	else
+		add netns leftovers 1 0 0 0 "$out"
+	fi
+}
+
+orphans >"$XDPATH_TEST_TMP/orphans" 2>/dev/null
+for suite in "${suites[@]}"; do
+	"run_$suite"
+done
+[ $((passed + failed + skipped)) -gt 0 ] || missing - "no test of that name: ${names[*]}"
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" = 0 ]

@@ -1,0 +1,224 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/* Device events under a running datapath. Called by run.c, on the control thread only. */
+#include <errno.h>
+#include <libmnl/libmnl.h>
+#include <linux/if_link.h>
+#include <linux/rtnetlink.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "events.h"
+
+int events_open(struct events *e)
+{
+	struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
+
+	memset(e, 0, sizeof(*e));
+	e->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
+	if (e->fd < 0)
+		return -errno;
+	if (bind(e->fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
+		return -errno;
+	return 0;
+}
+
+void events_start(struct events *e, const struct run *r)
+{
+	const struct xdpath_port *p;
+	const struct xdpath_prog *g;
+
+	for (uint32_t i = 0; (p = xdpath_datapath_port(r->dp, i)); i++) {
+		g = xdpath_datapath_prog(r->dp, i);
+		snprintf(e->port[i].name, sizeof(e->port[i].name), "%s", p->name);
+		e->port[i].flags = p->flags;
+		e->port[i].mtu = p->mtu;
+		e->port[i].queues = xdpath_port_queues(p);
+		e->port[i].prog_id = g ? xdpath_prog_id(g) : 0;
+	}
+}
+
+static void say(const struct run *r, const char *text, const char *name)
+{
+	fprintf(stderr, "xdpath %s: %s: %s\n", r->verb, name, text);
+}
+
+/*
+ * "Down" is told at the next tick: it also comes before a removal or a renaming, and then that is
+ * what the user wants to read.
+ */
+static void flags_changed(struct events *e, const struct run *r, uint32_t i, uint32_t flags)
+{
+	uint32_t changed = e->port[i].flags ^ flags;
+	const char *name = e->port[i].name;
+
+	e->port[i].flags = flags;
+	if (changed & IFF_UP) {
+		if (!(flags & IFF_UP))
+			e->port[i].down_untold = true;
+		else if (!e->port[i].down_untold)
+			say(r, "set up again; goes on", name);
+		else
+			e->port[i].blinked = true;
+		return;
+	}
+	if (!(changed & IFF_RUNNING) || !(flags & IFF_UP) || e->port[i].down_untold)
+		return;
+	say(r,
+	    flags & IFF_RUNNING ? "carrier again; goes on" : "no carrier; goes on when it is back",
+	    name);
+}
+
+static void tell_down(struct events *e, const struct run *r, uint32_t i)
+{
+	if (!e->port[i].down_untold)
+		return;
+	say(r,
+	    e->port[i].blinked ? "was set down and up again; goes on"
+			       : "set down; goes on when it is up again (`ip link set up`)",
+	    e->port[i].name);
+	e->port[i].down_untold = e->port[i].blinked = false;
+}
+
+static void mtu_changed(struct events *e, const struct run *r, uint32_t i, uint32_t mtu)
+{
+	char text[160];
+
+	snprintf(text, sizeof(text),
+		 "MTU %u now, was %u; longer packets are dropped and counted (tx_too_big)", mtu,
+		 e->port[i].mtu);
+	e->port[i].mtu = mtu;
+	xdpath_datapath_set_mtu(r->dp, i, mtu);
+	say(r, text, e->port[i].name);
+}
+
+static void renamed(struct events *e, const struct run *r, uint32_t i, const char *name)
+{
+	char text[64];
+
+	snprintf(text, sizeof(text), "called %.15s now; goes on", name);
+	say(r, text, e->port[i].name);
+	snprintf(e->port[i].name, sizeof(e->port[i].name), "%.15s", name);
+}
+
+static bool link_event(struct events *e, const struct run *r, const struct nlmsghdr *h)
+{
+	const struct ifinfomsg *ifi = mnl_nlmsg_get_payload(h);
+	const struct xdpath_port *p;
+	const struct nlattr *attr;
+
+	for (uint32_t i = 0; (p = xdpath_datapath_port(r->dp, i)); i++) {
+		if (ifi->ifi_index != p->ifindex || ifi->ifi_family != AF_UNSPEC)
+			continue;
+		if (h->nlmsg_type == RTM_DELLINK) {
+			say(r, "removed, or moved to another namespace; start again where it is",
+			    e->port[i].name);
+			return true;
+		}
+		mnl_attr_for_each (attr, h, sizeof(*ifi)) {
+			if (mnl_attr_get_type(attr) == IFLA_IFNAME &&
+			    mnl_attr_validate(attr, MNL_TYPE_NUL_STRING) >= 0 &&
+			    strcmp(mnl_attr_get_str(attr), e->port[i].name) != 0)
+				renamed(e, r, i, mnl_attr_get_str(attr));
+			if (mnl_attr_get_type(attr) == IFLA_MTU &&
+			    mnl_attr_validate(attr, MNL_TYPE_U32) >= 0 &&
+			    mnl_attr_get_u32(attr) != e->port[i].mtu)
+				mtu_changed(e, r, i, mnl_attr_get_u32(attr));
+		}
+		flags_changed(e, r, i, ifi->ifi_flags);
+	}
+	return false;
+}
+
+bool events_read(struct events *e, const struct run *r)
+{
+	static char buf[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
+	bool end = false;
+	ssize_t n;
+
+	for (int reads = 0; reads < 64 && !end; reads++) {
+		n = recv(e->fd, buf, sizeof(buf), 0);
+		if (n < 0 && errno == ENOBUFS)
+			continue; /* too many at once: what was missed shows at the next tick */
+		if (n <= 0)
+			break;
+		int left = (int)n;
+
+		for (const struct nlmsghdr *h = (void *)buf; !end && mnl_nlmsg_ok(h, left);
+		     h = mnl_nlmsg_next(h, &left))
+			if ((h->nlmsg_type == RTM_NEWLINK || h->nlmsg_type == RTM_DELLINK) &&
+			    h->nlmsg_len >= NLMSG_LENGTH(sizeof(struct ifinfomsg)))
+				end = link_event(e, r, h);
+	}
+	return end;
+}
+
+static void queues_changed(struct events *e, const struct run *r, uint32_t i, uint32_t queues)
+{
+	char text[160];
+
+	if (queues > e->port[i].queues)
+		snprintf(text, sizeof(text),
+			 "%u queues now, were %u: the new ones are not read, their frames go to "
+			 "the kernel; start again "
+			 "to read them",
+			 queues, e->port[i].queues);
+	else
+		snprintf(text, sizeof(text), "%u queues now, were %u; goes on", queues,
+			 e->port[i].queues);
+	e->port[i].queues = queues;
+	say(r, text, e->port[i].name);
+}
+
+/* Our program is no longer there: nothing arrives any more, and waiting for it would look like
+ * peace. */
+static bool program_gone(const struct events *e, const struct run *r, uint32_t i, int ifindex)
+{
+	struct xdpath_prog_info info[XDPATH_PROGS_MAX];
+	int n = xdpath_prog_query(ifindex, info);
+	char text[160];
+
+	if (!e->port[i].prog_id || n < 0)
+		return false;
+	for (int k = 0; k < n; k++)
+		if (info[k].id == e->port[i].prog_id)
+			return false;
+	if (n > 0)
+		snprintf(text, sizeof(text),
+			 "the XDP program was replaced by \"%s\" (id %u), by someone else; nothing "
+			 "arrives any more, ends",
+			 info[0].name, info[0].id);
+	else
+		snprintf(text, sizeof(text),
+			 "the XDP program was detached by someone else; nothing arrives any more, "
+			 "ends");
+	say(r, text, e->port[i].name);
+	return true;
+}
+
+bool events_tick(struct events *e, const struct run *r)
+{
+	const struct xdpath_port *p;
+	struct xdpath_port now;
+
+	for (uint32_t i = 0; (p = xdpath_datapath_port(r->dp, i)); i++) {
+		tell_down(e, r, i);
+		if (xdpath_port_query(&now, e->port[i].name, NULL) || now.ifindex != p->ifindex)
+			continue; /* an event will tell, or has */
+		if (now.flags != e->port[i].flags)
+			flags_changed(e, r, i, now.flags);
+		if (now.mtu != e->port[i].mtu)
+			mtu_changed(e, r, i, now.mtu);
+		if ((now.flags & IFF_UP) && xdpath_port_queues(&now) != e->port[i].queues)
+			queues_changed(e, r, i, xdpath_port_queues(&now));
+		if (program_gone(e, r, i, p->ifindex))
+			return true;
+	}
+	return false;
+}
+
+void events_close(struct events *e)
+{
+	if (e->fd >= 0)
+		close(e->fd);
+}

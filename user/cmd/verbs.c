@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/* The verbs. One file each; the options are in cli.c. */
+#include "cli.h"
+
+const struct verb verbs[V_COUNT] = {
+	{"probe", V_PROBE, "probe [DEV]",
+	 "what kernel, driver, device and queue can do, and why not",
+	 "xdpath probe\n  xdpath probe eth1 --try", 0, 1, cmd_probe},
+	{"status", V_STATUS, "status [DEV]", "programs, owners, modes and sockets, from the kernel",
+	 "xdpath status\n  xdpath status eth1 --json", 0, 1, cmd_status},
+	{"forward", V_FORWARD, "forward A [B]",
+	 "forward frames both ways through user space; one device hairpins",
+	 "xdpath forward eth1 eth2\n  xdpath forward eth1 eth2 --mode zero-copy --set "
+	 "poll.mode=spin",
+	 1, 2, cmd_forward},
+	{"reflect", V_REFLECT, "reflect DEV",
+	 "send each frame back, MACs swapped; UDP and echo are answered",
+	 "xdpath reflect eth1 --all=l2\n  xdpath reflect eth1 --all -q 0 --set poll.mode=spin", 1,
+	 1, cmd_reflect},
+	{"sink", V_SINK, "sink DEV", "count frames and release them",
+	 "xdpath sink eth1 --all\n  xdpath sink eth1 --all -q 0 --touch --duration 10 --json", 1, 1,
+	 cmd_sink},
+	{"source", V_SOURCE, "source DEV", "generate UDP frames",
+	 "xdpath source eth1 --dst-mac 02:00:00:00:00:02 --rate 100k -c 1000000\n"
+	 "  xdpath source eth1 --engine live --size 60 --flows 16 --duration 5",
+	 1, 1, cmd_source},
+};

@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/*
+ * What a run changes on a device, and how it is put back.
+ *
+ * Promiscuity is a membership of a packet socket: the kernel drops it with us. RX VLAN stripping
+ * and LRO are device-wide settings, so their old values are saved in
+ * /run/xdpath/device/<netns>-<ifindex> before they are changed. Users share a lock on that file;
+ * the last one restores. A file that nobody has locked was left by a crash: the next run restores
+ * from it first.
+ */
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/ethtool.h>
+#include <linux/if_packet.h>
+#include <linux/sockios.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <sys/ioctl.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "internal.h"
+
+#define RUN_DIR	   "/run/xdpath"
+#define DEVICE_DIR RUN_DIR "/device"
+#define OFFLOADS   ((uint32_t)(ETH_FLAG_RXVLAN | ETH_FLAG_LRO))
+
+struct xdpath_device {
+	int promisc_fd, state_fd;
+	int ifindex;
+	char path[96];
+};
+
+static int ethtool_flags(const char *name, uint32_t cmd, uint32_t *flags)
+{
+	struct ethtool_value v = {.cmd = cmd, .data = *flags};
+	struct ifreq ifr = {0};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err = 0;
+
+	if (fd < 0)
+		return -errno;
+	snprintf(ifr.ifr_name, sizeof(ifr.ifr_name), "%s", name);
+	ifr.ifr_data = (void *)&v;
+	if (ioctl(fd, SIOCETHTOOL, &ifr) < 0)
+		err = -errno;
+	*flags = v.data;
+	close(fd);
+	return err;
+}
+
+/* Turn the bits of `mask` to `want`; others stay. */
+static int set_offloads(const char *name, uint32_t mask, uint32_t want)
+{
+	uint32_t flags = 0;
+	int err = ethtool_flags(name, ETHTOOL_GFLAGS, &flags);
+
+	if (err)
+		return err;
+	want = (flags & ~mask) | (want & mask);
+	return want == flags ? 0 : ethtool_flags(name, ETHTOOL_SFLAGS, &want);
+}
+
+static int hold_promisc(struct xdpath_device *d)
+{
+	struct packet_mreq mr = {.mr_ifindex = d->ifindex, .mr_type = PACKET_MR_PROMISC};
+
+	d->promisc_fd =
+		socket(AF_PACKET, SOCK_RAW | SOCK_CLOEXEC, 0); /* protocol 0: receives nothing */
+	if (d->promisc_fd < 0)
+		return -errno;
+	if (setsockopt(d->promisc_fd, SOL_PACKET, PACKET_ADD_MEMBERSHIP, &mr, sizeof(mr)) < 0)
+		return -errno;
+	return 0;
+}
+
+/* The file says which bits a run turned off on which device: "MASK NAME\n", the mask in hex. Inode
+ * and ifindex may both come again for another device: then the name does not fit. */
+static uint32_t read_state(int fd, const char *name)
+{
+	char line[64] = "", of[IFNAMSIZ] = "";
+	unsigned int mask = 0;
+
+	if (pread(fd, line, sizeof(line) - 1, 0) > 0)
+		sscanf(line, "%x %15s", &mask, of);
+	return strcmp(of, name) == 0 ? mask & OFFLOADS : 0;
+}
+
+static int write_state(int fd, const char *name, uint32_t mask)
+{
+	char line[64];
+	int n = snprintf(line, sizeof(line), "%x %s\n", mask, name);
+
+	if (ftruncate(fd, 0) < 0 || pwrite(fd, line, (size_t)n, 0) != n)
+		return -errno;
+	return 0;
+}
+
+/*
+ * Open the state file with a shared lock; *first when no other run uses the device. An exclusive
+ * lock tells that, and is then turned into a shared one once the file is written.
+ */
+static int open_state(struct xdpath_device *d, bool *first)
+{
+	struct stat a, b;
+
+	for (int tries = 0; tries < 50; tries++) {
+		mkdir(RUN_DIR, 0755);
+		mkdir(DEVICE_DIR, 0755);
+		d->state_fd = open(d->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+		if (d->state_fd < 0) {
+			if (errno == ENOENT)
+				continue;
+			return -errno;
+		}
+		*first = flock(d->state_fd, LOCK_EX | LOCK_NB) == 0;
+		if ((*first || flock(d->state_fd, LOCK_SH | LOCK_NB) == 0) &&
+		    fstat(d->state_fd, &a) == 0 && stat(d->path, &b) == 0 && a.st_ino == b.st_ino)
+			return 0;
+		close(d->state_fd);
+		d->state_fd = -1;
+		usleep(2000); /* another run is just starting or ending */
+	}
+	return -EBUSY;
+}
+
+static int hold_offloads(struct xdpath_device *d, const struct xdpath_port *p)
+{
+	uint32_t flags = 0, off;
+	bool first = false;
+	int err;
+
+	err = ethtool_flags(p->name, ETHTOOL_GFLAGS, &flags);
+	if (err == -EOPNOTSUPP)
+		return 0; /* the device has no such settings: nothing to turn off */
+	if (err)
+		return err;
+	err = open_state(d, &first);
+	if (err)
+		return err;
+	if (!first)
+		return 0;			/* turned off already; the last of us restores */
+	off = read_state(d->state_fd, p->name); /* not empty: a crashed run had these on */
+	off |= flags & OFFLOADS;
+	err = write_state(d->state_fd, p->name, off);
+	if (!err)
+		err = set_offloads(p->name, off, 0);
+	if (err == -EOPNOTSUPP || err == -EINVAL)
+		err = 0; /* "on [fixed]": said by probe, and frames then come as the device gives
+			    them */
+	flock(d->state_fd, LOCK_SH);
+	return err;
+}
+
+/* What a crashed run left turned off, put back by a run that has no wish of its own. */
+static void restore_leftover(const struct xdpath_device *d, const struct xdpath_port *p)
+{
+	int fd = open(d->path, O_RDWR | O_CLOEXEC);
+	uint32_t off;
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+		off = read_state(fd, p->name);
+		set_offloads(p->name, off, off);
+		unlink(d->path);
+	}
+	close(fd);
+}
+
+int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, bool promisc,
+		       bool plain_rx, struct xdpath_diag *diag)
+{
+	struct xdpath_device *d = calloc(1, sizeof(*d));
+	int err = 0;
+
+	*out = NULL;
+	if (!d)
+		return -ENOMEM;
+	d->promisc_fd = d->state_fd = -1;
+	d->ifindex = p->ifindex;
+	snprintf(d->path, sizeof(d->path), DEVICE_DIR "/%llu-%d", (unsigned long long)p->netns,
+		 p->ifindex);
+	if (promisc)
+		err = hold_promisc(d);
+	if (err) {
+		xdpath_fail(diag, XDPATH_R_PERMISSION, -err,
+			    "%s: promiscuous mode refused: %s; run as root (CAP_NET_RAW)", p->name,
+			    strerror(-err));
+	} else if (!plain_rx) {
+		restore_leftover(d, p);
+	} else {
+		err = hold_offloads(d, p);
+		if (err)
+			xdpath_fail(diag, XDPATH_R_REFUSED, -err,
+				    "%s: RX VLAN stripping and LRO could not be turned off: %s; "
+				    "`ethtool -K %s rxvlan off lro off` shows the driver's reason",
+				    p->name, strerror(-err), p->name);
+	}
+	if (err) {
+		xdpath_device_release(d);
+		return err;
+	}
+	*out = d;
+	return 0;
+}
+
+void xdpath_device_release(struct xdpath_device *d)
+{
+	char name[IFNAMSIZ];
+	uint32_t off;
+
+	if (!d)
+		return;
+	if (d->promisc_fd >= 0)
+		close(d->promisc_fd);
+	if (d->state_fd >= 0) {
+		if (flock(d->state_fd, LOCK_EX | LOCK_NB) == 0) { /* we are the last */
+			if (if_indextoname((unsigned int)d->ifindex, name)) {
+				off = read_state(d->state_fd, name);
+				set_offloads(name, off, off);
+			}
+			unlink(d->path);
+		}
+		close(d->state_fd);
+		rmdir(DEVICE_DIR);
+		rmdir(RUN_DIR);
+	}
+	free(d);
+}

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/* What the library's files share and nobody else sees. */
+#ifndef XDPATH_INTERNAL_H
+#define XDPATH_INTERNAL_H
+
+#include <pthread.h>
+
+#include <xdpath/xdpath.h>
+
+/* diag.c: fill a diagnosis (d may be NULL); returns -err so that it can be returned at once. */
+int xdpath_fail(struct xdpath_diag *d, enum xdpath_reason reason, int err, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* diag.c: -EINVAL if an option struct of size `sz` has non-zero bytes past what we know (`known`).
+ */
+int xdpath_opts_check(const void *opts, size_t sz, size_t known);
+
+/* lease.c: an exclusive claim on a queue, gone with the process. */
+struct xdpath_lease;
+/* -EBUSY: held; *pid (may be NULL) and who (size bytes, may be NULL) tell by whom. */
+int xdpath_lease_take(struct xdpath_lease **out, uint64_t netns, int ifindex, uint32_t queue,
+		      const char *who, int *pid, char *held_by, size_t size);
+void xdpath_lease_drop(struct xdpath_lease *l);
+/* pid of the holder, 0 if nobody holds it; who gets its name for itself. */
+int xdpath_lease_holder(uint64_t netns, int ifindex, uint32_t queue, char *who, size_t size);
+
+/* device.c: what a run changes on a device, undone at the latest by the next run. */
+struct xdpath_device;
+int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, bool promisc,
+		       bool plain_rx, struct xdpath_diag *diag);
+void xdpath_device_release(struct xdpath_device *d);
+
+/* The inside of a datapath: datapath.c opens and closes it, negotiate.c finds its mode, worker.c
+ * runs it. */
+struct xdpath_datapath {
+	struct xdpath_datapath_opts o; /* a copy; diag is valid only while opening */
+	struct xdpath_knobs knobs;
+	cpu_set_t cpus;
+	char who[32];
+	uint32_t nports;
+	struct xdpath_port port[XDPATH_PORTS_MAX];
+	struct xdpath_prog *prog[XDPATH_PORTS_MAX];
+	struct xdpath_device *device[XDPATH_PORTS_MAX];
+	struct xdpath_lease *lease[XDPATH_PORTS_MAX][XDPATH_QUEUES];
+	uint32_t queue[XDPATH_PORTS_MAX][XDPATH_QUEUES], nqueues[XDPATH_PORTS_MAX];
+	struct xdpath_socket *socket[XDPATH_PORTS_MAX][XDPATH_QUEUES];
+	struct xdpath_umem *umem;
+	enum xdpath_mode mode;
+	struct xdpath_attempt attempt[XDPATH_ATTEMPTS_MAX];
+	uint32_t nattempts;
+	struct xdpath_worker *worker;
+	uint32_t nworkers, running;
+	pthread_t *thread;
+	xdpath_round_fn round;
+	void *ctx;
+	int wake_fd;  /* ends every worker's sleep */
+	int event_fd; /* a worker ended by itself */
+	bool stop;    /* atomic */
+	/* Live values: written by anyone, then the generation is raised; each worker takes them
+	 * over at its next pass. */
+	uint32_t generation, live_mtu[XDPATH_PORTS_MAX];
+};
+
+/* negotiate.c: programs, UMEM and sockets of all ports in the best mode for all. */
+int xdpath_negotiate(struct xdpath_datapath *dp);
+/* negotiate.c: undo it. */
+void xdpath_negotiate_undo(struct xdpath_datapath *dp);
+/* worker.c */
+int xdpath_workers_start(struct xdpath_datapath *dp);
+void xdpath_workers_stop(struct xdpath_datapath *dp);
+
+/* netlink.c (libmnl): */
+struct nlmsghdr;
+/*
+ * Send one request and read the answers; cb gets each data message (may be NULL). The kernel's
+ * extack text, if any, goes to ext (size bytes). Returns 0 or -errno.
+ */
+int xdpath_nl_talk(int protocol, struct nlmsghdr *nlh, int (*cb)(const struct nlmsghdr *, void *),
+		   void *ctx, char *ext, size_t size);
+/* Set (fd >= 0) or remove (fd = -1) an XDP program by RTM_SETLINK with XDP_FLAGS_*; ext as above.
+ */
+int xdpath_nl_set_xdp(int ifindex, int fd, uint32_t flags, char *ext, size_t size);
+/* Id of a generic netlink family by name, or -errno (-ENOENT: the kernel has none). */
+int xdpath_nl_family(const char *name);
+
+#endif

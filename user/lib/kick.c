@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
+/*
+ * The system calls of a running socket: have TX sent, have RX refilled, ask for statistics. Called
+ * by the worker that owns the socket (statistics: by anyone).
+ */
+#include <errno.h>
+#include <sys/socket.h>
+
+#include "internal.h"
+
+/*
+ * One sendto(). The kernel's answers, as measured: EAGAIN, the budget is used up or the device is
+ * busy; EBUSY, the device dropped one packet, which is consumed and completed; EINVAL, the
+ * descriptor at the ring's head can never be sent and blocks all others.
+ */
+static int kick_once(struct xdpath_socket *s)
+{
+	ssize_t r = sendto(s->fd, NULL, 0, MSG_DONTWAIT, NULL, 0);
+
+	xdpath_count(&s->c.tx_kicks, 1);
+	if (r >= 0)
+		return 0;
+	switch (errno) {
+	case EINTR: return 0;
+	case EAGAIN: xdpath_count(&s->c.tx_again, 1); return 0;
+	case EBUSY: xdpath_count(&s->c.tx_dropped, 1); return 0;
+	case ENOBUFS: xdpath_count(&s->c.tx_no_buffer, 1); return -EAGAIN;
+	case ENETDOWN: return -ENETDOWN; /* may come up again */
+	default: s->fatal = -errno; return s->fatal;
+	}
+}
+
+static int kick_copy(struct xdpath_socket *s)
+{
+	struct xdpath_queue *q = &s->q;
+	uint32_t pending = xdpath_prod_pending(&q->tx), before;
+	uint32_t bound = pending + 16; /* each call takes at least one, or we stop */
+	int err;
+
+	q->tx_unkicked = pending;
+	while (pending && bound--) {
+		before = pending;
+		err = kick_once(s);
+		pending = xdpath_prod_pending(&q->tx);
+		q->tx_unkicked = pending;
+		if (err)
+			return err;
+		if (pending == before && xdpath_reap(q, q->comp.size) == 0)
+			break; /* no room for completions was not the cause: the device is busy */
+	}
+	return pending ? -EAGAIN : 0;
+}
+
+int xdpath_socket_kick(struct xdpath_socket *s)
+{
+	if (xdpath_unlikely(s->fatal))
+		return s->fatal;
+	if (s->mode != XDPATH_MODE_ZEROCOPY)
+		return kick_copy(s);
+	s->q.tx_unkicked = 0;
+	if (xdpath_prod_pending(&s->q.tx) == 0 || !xdpath_prod_need_wakeup(&s->q.tx))
+		return 0;
+	return kick_once(s);
+}
+
+void xdpath_socket_kick_rx(struct xdpath_socket *s)
+{
+	recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
+	xdpath_count(&s->c.rx_kicks, 1);
+}
+
+int xdpath_socket_stats(const struct xdpath_socket *s, struct xdpath_socket_stats *out)
+{
+	struct xdp_statistics st = {0};
+	socklen_t len = sizeof(st); /* older kernels fill only the first 24 bytes */
+
+	if (getsockopt(s->fd, SOL_XDP, XDP_STATISTICS, &st, &len) < 0)
+		return -errno;
+	*out = (struct xdpath_socket_stats){
+		.rx_dropped = st.rx_dropped,
+		.rx_invalid_descs = st.rx_invalid_descs,
+		.tx_invalid_descs = st.tx_invalid_descs,
+		.rx_ring_full = st.rx_ring_full,
+		.rx_fill_empty = st.rx_fill_ring_empty_descs,
+		.tx_idle_looks = st.tx_ring_empty_descs,
+	};
+	return 0;
+}
