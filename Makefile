@@ -18,6 +18,7 @@ PKG_CONFIG ?= pkg-config
 Q := $(if $(V),,@)
 say = $(if $(V),,@printf '  %-7s %s\n' $(1) $(2))
 
+JOBS := $(shell nproc 2>/dev/null || echo 1)
 comma := ,
 SAN ?=
 DEBUG ?=
@@ -32,7 +33,7 @@ WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
 CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser/lib -I$(B)/skel
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(WARN) -fPIC -fvisibility=hidden -fno-strict-aliasing -pthread \
-	$(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-omit-frame-pointer) $(if $(DEBUG),-DXDPATH_DEBUG)
+	$(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) $(if $(DEBUG),-DXDPATH_DEBUG)
 ALL_LDFLAGS = $(LDFLAGS) -pthread $(if $(SAN),-fsanitize=$(SAN))
 
 BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror -fno-strict-aliasing -Iinclude -Ibpf \
@@ -55,10 +56,10 @@ CONF_OBJ := $(CONF_SRC:%.c=$(B)/%.o)
 CONF_BIN := $(B)/tests/conf/conf
 HEADERS := $(wildcard include/xdpath/*.h)
 
-.PHONY: all help deps check check-unit check-netns check-long demo bench install uninstall fmt lint clean
+.PHONY: all help deps check check-unit check-netns conformance check-long ci demo bench install uninstall fmt lint clean
 .DEFAULT_GOAL := all
 
-all: $(B)/xdpath $(B)/libxdpath.a $(B)/libxdpath.so $(B)/xdpath.pc $(BPF_OBJ) ## build everything into build/
+all: $(B)/xdpath $(B)/libxdpath.a $(B)/libxdpath.so $(B)/xdpath.pc $(BPF_OBJ) $(SKEL) ## build everything into build/
 
 help: ## this list
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -67,6 +68,10 @@ help: ## this list
 deps: ## install what is missing, by the distribution's package manager
 	$(Q)tools/deps.sh
 
+.PHONY: deps-lint
+deps-lint:
+	$(Q)tools/deps.sh lint
+
 # ---- BPF ----------------------------------------------------------------------------------------
 
 $(B)/bpf/xdpath_%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) include/xdpath/shared.h
@@ -74,13 +79,13 @@ $(B)/bpf/xdpath_%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) include/xdpath/shared.h
 	$(call say,BPF,$@)
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 
-# kept: the objects are installed, and neither they nor the skeletons are rebuilt for nothing
-.SECONDARY: $(BPF_OBJ) $(SKEL) $(UNIT_SRC:%.c=$(B)/%.o) $(BENCH_SRC:%.c=$(B)/%.o)
+# kept, so that nothing is rebuilt for nothing
+.SECONDARY: $(UNIT_SRC:%.c=$(B)/%.o) $(BENCH_SRC:%.c=$(B)/%.o)
 
 $(B)/skel/%.skel.h: $(B)/bpf/xdpath_%.bpf.o
 	@mkdir -p $(@D)
 	$(call say,SKEL,$@)
-	$(Q){ echo '/* NOLINTBEGIN: generated */'; $(BPFTOOL) gen skeleton $< name $*_bpf && echo '/* NOLINTEND */'; } > $@.tmp && mv $@.tmp $@
+	$(Q){ echo '/* NOLINTBEGIN: generated */'; $(BPFTOOL) gen skeleton $< name $*_bpf 2>$@.log || { cat $@.log >&2; exit 1; }; echo '/* NOLINTEND */'; } > $@.tmp && mv $@.tmp $@
 
 # ---- library and command --------------------------------------------------------------------------
 
@@ -102,9 +107,11 @@ $(B)/xdpath: $(CMD_OBJ) $(B)/libxdpath.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $(CMD_OBJ) $(B)/libxdpath.a $$($(PKG_CONFIG) --libs $(LIB_LIBS) $(CMD_LIBS)) -lm
 
+pc = sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' user/lib/xdpath.pc.in
+
 $(B)/xdpath.pc: user/lib/xdpath.pc.in include/xdpath/base.h Makefile
 	@mkdir -p $(@D)
-	$(Q)sed -e 's|@PREFIX@|$(PREFIX)|' -e 's|@LIBDIR@|$(LIBDIR)|' -e 's|@VERSION@|$(VERSION)|' $< > $@
+	$(Q)$(pc) > $@
 
 # ---- tests ----------------------------------------------------------------------------------------
 
@@ -143,8 +150,8 @@ $(CONF_BIN): $(CONF_OBJ) $(B)/libxdpath.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $$($(PKG_CONFIG) --libs $(LIB_LIBS))
 
 check: deps ## install, build, pass the tests (as root, under 8 minutes)
-	$(Q)$(MAKE) --no-print-directory all $(UNIT_BIN) $(BENCH_BIN)
-	$(Q)B=$(B) tests/run.sh unit netns
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(BENCH_BIN) $(CONF_BIN)
+	$(Q)B=$(B) tests/run.sh unit netns conf
 
 check-unit: all $(UNIT_BIN) ## unit tests only
 	$(Q)B=$(B) tests/run.sh unit
@@ -152,12 +159,18 @@ check-unit: all $(UNIT_BIN) ## unit tests only
 check-netns: all $(UNIT_BIN) ## namespace and veth tests only (as root); TEST=name runs one
 	$(Q)B=$(B) tests/run.sh netns $(TEST)
 
+conformance: $(CONF_BIN) ## the kernel's AF_XDP contract and ours, row by row (as root); TEST=name runs one
+	$(Q)B=$(B) V=1 tests/run.sh conf $(TEST)
+
 check-long: deps ## the loops of hundreds too
-	$(Q)$(MAKE) --no-print-directory all $(UNIT_BIN) $(BENCH_BIN)
-	$(Q)B=$(B) LONG=1 tests/run.sh unit netns
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(BENCH_BIN) $(CONF_BIN)
+	$(Q)B=$(B) LONG=1 tests/run.sh unit netns conf
+
+ci: ## what .ci/run does: check, the same under ASan and UBSan, lint
+	$(Q)tests/ci.sh
 
 demo: deps ## install, build, carry real traffic through `xdpath forward` over veth (as root)
-	$(Q)$(MAKE) --no-print-directory all
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all
 	$(Q)B=$(B) tools/demo.sh
 
 bench: all $(BENCH_BIN) ## cycles per packet, and forward under backlog (as root)
@@ -173,7 +186,7 @@ install: all ## into PREFIX (/usr/local), under DESTDIR
 	install -m 755 $(B)/libxdpath.so $(DESTDIR)$(LIBDIR)/libxdpath.so.$(VERSION)
 	ln -sf libxdpath.so.$(VERSION) $(DESTDIR)$(LIBDIR)/libxdpath.so.$(SOVERSION)
 	ln -sf libxdpath.so.$(SOVERSION) $(DESTDIR)$(LIBDIR)/libxdpath.so
-	install -m 644 $(B)/xdpath.pc $(DESTDIR)$(LIBDIR)/pkgconfig/
+	$(pc) > $(DESTDIR)$(LIBDIR)/pkgconfig/xdpath.pc # this PREFIX may not be the build's
 	install -m 644 $(HEADERS) $(DESTDIR)$(PREFIX)/include/xdpath/
 	install -m 644 $(B)/bpf/xdpath_steer.bpf.o $(DESTDIR)$(PREFIX)/lib/bpf/
 
@@ -184,13 +197,13 @@ uninstall: ## what install put there
 		$(DESTDIR)$(PREFIX)/lib/bpf/xdpath_steer.bpf.o
 	rm -rf $(DESTDIR)$(PREFIX)/include/xdpath
 
-C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/bench/*.[ch])
+C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/conf/*.[ch] tests/bench/*.[ch] docs/examples/*.c)
 SH_FILES = $(wildcard tools/*.sh tools/xdpath-lab tests/*.sh tests/netns/*.sh tests/bench/*.sh .ci/run)
 
 fmt: ## clang-format in place
 	$(Q)clang-format -i $(C_FILES)
 
-lint: $(SKEL) ## clang-format, clang-tidy, cppcheck, shellcheck: clean, or it fails
+lint: deps-lint $(SKEL) ## clang-format, clang-tidy, cppcheck, shellcheck: clean, or it fails
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 	$(Q)shellcheck -x $(SH_FILES)
 	$(Q)printf '%s\n' $(LIB_SRC) $(CMD_SRC) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
 #
-# tests/run.sh SUITE... [NAME...]: run the suites `unit` and `netns`, only the tests named if any are.
+# tests/run.sh SUITE... [NAME...]: run the suites `unit`, `netns` and `conf`, only the tests named if any are.
 # Called by `make check`; B is the build folder, V=1 shows all output, LONG=1 runs the long loops.
 # The last line is always "N passed, N failed, N skipped"; exit 1 if anything failed.
 set -u
@@ -11,17 +11,17 @@ cd "$(dirname "$0")/.." || exit 1
 export B=${B:-build} LONG=${LONG:-}
 # Everything the tests make carries this mark: names of namespaces, environment of processes.
 export XDPATH_TEST_ID=t$$
-limit=${TEST_TIMEOUT:-$([ -n "$LONG" ] && echo 3600 || echo 240)}
+limit=${TEST_TIMEOUT:-$([ -n "$LONG" ] && echo 3600 || echo 420)}
 passed=0 failed=0 skipped=0
 suites=() names=()
 for arg in "$@"; do
 	case $arg in
-	unit | netns) suites+=("$arg") ;;
-	-*) echo "run.sh: unknown option '$arg'; usage: tests/run.sh unit|netns... [NAME...]" >&2 && exit 2 ;;
+	unit | netns | conf) suites+=("$arg") ;;
+	-*) echo "run.sh: unknown option '$arg'; usage: tests/run.sh unit|netns|conf... [NAME...]" >&2 && exit 2 ;;
 	*) names+=("$arg") ;;
 	esac
 done
-[ ${#suites[@]} -gt 0 ] || suites=(unit netns)
+[ ${#suites[@]} -gt 0 ] || suites=(unit netns conf)
 
 XDPATH_TEST_TMP=$(mktemp -d) || exit 1
 export XDPATH_TEST_TMP
@@ -127,6 +127,29 @@ run_netns() {
 		add netns "$name" "${p:-0}" "$n" "${s:-0}" "$took" "$out"
 	done
 	[ $any = 0 ] || [ -n "$why" ] || check_leftovers
+}
+
+# The conformance suite: one binary, TAP. The long run: much fuzz once, then all rows 50 times in a row.
+run_conf() {
+	local p n s i out=$XDPATH_TEST_TMP/out rc took times=1
+	[ -x "$B/tests/conf/conf" ] || { missing conf "no $B/tests/conf/conf; run 'make conformance'" && return; }
+	[ -z "$LONG" ] || times=50
+	for ((i = 1; i <= times; i++)); do
+		if [ -n "$LONG" ] && [ "$i" = 1 ]; then
+			run_one "${launch[@]}" "$B/tests/conf/conf" --long "${names[@]}"
+		else
+			run_one "${launch[@]}" "$B/tests/conf/conf" "${names[@]}"
+		fi
+		[ "$rc" != 2 ] || [ ${#names[@]} = 0 ] || return # a name of another suite's
+		s=$(grep -c '^ok .*# SKIP\|^1\.\.0 # SKIP' "$out")
+		p=$(grep '^ok ' "$out" | grep -vc '# SKIP')
+		n=$(grep -c '^not ok ' "$out")
+		if [ "$rc" != 0 ] && [ "$rc" != 77 ] && [ "$n" = 0 ]; then
+			n=1
+			echo "ended with status $rc" >>"$out"
+		fi
+		add conf "run $i" "$p" "$n" "$s" "$took" "$out"
+	done
 }
 
 # Processes with our mark in their environment. This script got it after its start, so has it not; the

@@ -3,16 +3,22 @@
 #
 # `make deps`: install what building, the demo and the tests need, through the distribution's package
 # manager. Called by every `make check` and `make demo`: silent and quick when nothing is missing.
+# With the argument `lint`: what `make lint` and the sanitizer builds need, too.
 set -u
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
-# Build: gcc, make and git are assumed. Then tests and demo: ping, iperf3, jq; setpriv and
+# Build: gcc, make and git are assumed. Then tests and demo: ping, iperf3, jq, python3; setpriv and
 # unshare (util-linux), ethtool and ip for the lab.
 debian=(libc6-dev pkg-config clang llvm bpftool libbpf-dev libxdp-dev libelf-dev zlib1g-dev libmnl-dev
-	libpcap-dev libjansson-dev libcmocka-dev iproute2 ethtool iputils-ping iperf3 jq util-linux procps)
+	libpcap-dev libjansson-dev libcmocka-dev iproute2 ethtool iputils-ping iperf3 jq python3 util-linux)
 fedora=(glibc-devel pkgconf-pkg-config clang llvm bpftool libbpf-devel libxdp-devel elfutils-libelf-devel
 	zlib-devel libmnl-devel libpcap-devel jansson-devel libcmocka-devel iproute ethtool iputils iperf3 jq
-	util-linux procps-ng)
+	python3 util-linux)
+
+if [ "${1:-}" = lint ]; then
+	debian+=(clang-format clang-tidy cppcheck shellcheck)
+	fedora+=(clang-tools-extra cppcheck ShellCheck libasan libubsan libtsan)
+fi
 
 die() {
 	printf 'deps: %s\n' "$*" >&2
@@ -95,7 +101,7 @@ install_fedora() {
 check_other() {
 	local c absent=()
 	export PATH=$PATH:/usr/sbin:/sbin
-	for c in pkg-config clang llvm-strip bpftool ip ethtool ping iperf3 jq setpriv unshare; do
+	for c in pkg-config clang llvm-strip bpftool ip ethtool ping iperf3 jq python3 setpriv unshare; do
 		command -v "$c" >/dev/null || absent+=("$c")
 	done
 	for c in libbpf libxdp libelf zlib libmnl libpcap jansson cmocka; do

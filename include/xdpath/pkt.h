@@ -58,7 +58,13 @@ struct xdpath_queue {
 	uint32_t tx_max_len;	 /* longest untagged frame, bytes: MTU + 14 */
 	uint32_t tx_unkicked;	 /* descriptors submitted since the last kick */
 	uint32_t tx_max_frags;	 /* fragments of a packet the device takes */
-	bool rx_skipping;	 /* the rest of a packet with too many fragments is yet to come */
+	/*
+	 * Most frames the kernel may have, in the fill ring and unread in the RX ring together. In
+	 * copy mode the RX ring's size: with more it copies a packet before it finds no slot for
+	 * it, with this an overload costs no copy.
+	 */
+	uint32_t fill_most;
+	bool rx_skipping; /* the rest of a packet with too many fragments is yet to come */
 	struct xdpath_queue_counters n __attribute__((aligned(XDPATH_CACHELINE)));
 } __attribute__((aligned(XDPATH_CACHELINE)));
 
@@ -169,15 +175,17 @@ static inline void xdpath_release(struct xdpath_queue *q, const struct xdp_desc 
 		xdpath_release_rare(q, d + i, n - i);
 }
 
-/* Post free frames to the fill ring, as many as fit. Returns how many. */
+/* Post free frames to the fill ring, as many as fit and fill_most allows. Returns how many. */
 static inline uint32_t xdpath_refill(struct xdpath_queue *q)
 {
 	struct xdpath_prod *r = &q->fill;
 	const struct xdpath_frames f = *q->frames;
 	uint64_t *ring = (uint64_t *)r->entries;
 	uint32_t room = xdpath_prod_room(r, f.count), n = f.count < room ? f.count : room;
-	uint32_t prod = r->prod, mask = r->mask;
+	uint32_t prod = r->prod, mask = r->mask, lent = prod - q->rx.cons;
+	uint32_t most = q->fill_most > lent ? q->fill_most - lent : 0;
 
+	n = n < most ? n : most;
 	if (n == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {

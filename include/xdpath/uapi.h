@@ -28,16 +28,17 @@
 #define XDP_MAX_TX_SKB_BUDGET 9
 #endif
 
-/* Generic netlink family "netdev" (6.3 and later); our names, so that newer headers do not clash. */
-#define XDPATH_NETDEV_FAMILY        "netdev"
+/* Generic netlink family "netdev" (6.3 and later); our names, so that newer headers do not clash.
+ */
+#define XDPATH_NETDEV_FAMILY	    "netdev"
 #define XDPATH_NETDEV_CMD_DEV_GET   1
 #define XDPATH_NETDEV_CMD_QUEUE_GET 10 /* 6.8 */
 #define XDPATH_NETDEV_CMD_NAPI_SET  14 /* 6.13 */
 
-#define XDPATH_NETDEV_A_DEV_IFINDEX      1
+#define XDPATH_NETDEV_A_DEV_IFINDEX	 1
 #define XDPATH_NETDEV_A_DEV_XDP_FEATURES 3
-#define XDPATH_NETDEV_A_DEV_ZC_MAX_SEGS  4
-#define XDPATH_NETDEV_A_DEV_RX_METADATA  5
+#define XDPATH_NETDEV_A_DEV_ZC_MAX_SEGS	 4
+#define XDPATH_NETDEV_A_DEV_RX_METADATA	 5
 #define XDPATH_NETDEV_A_DEV_XSK_FEATURES 6
 
 #define XDPATH_NETDEV_A_QUEUE_ID      1
@@ -46,12 +47,12 @@
 #define XDPATH_NETDEV_A_QUEUE_NAPI_ID 4
 #define XDPATH_NETDEV_A_QUEUE_XSK     7 /* 6.15: present when an AF_XDP socket holds the queue */
 
-#define XDPATH_XDP_ACT_BASIC        (1 << 0)
-#define XDPATH_XDP_ACT_REDIRECT     (1 << 1)
-#define XDPATH_XDP_ACT_NDO_XMIT     (1 << 2)
+#define XDPATH_XDP_ACT_BASIC	    (1 << 0)
+#define XDPATH_XDP_ACT_REDIRECT	    (1 << 1)
+#define XDPATH_XDP_ACT_NDO_XMIT	    (1 << 2)
 #define XDPATH_XDP_ACT_XSK_ZEROCOPY (1 << 3)
 #define XDPATH_XDP_ACT_HW_OFFLOAD   (1 << 4)
-#define XDPATH_XDP_ACT_RX_SG        (1 << 5)
+#define XDPATH_XDP_ACT_RX_SG	    (1 << 5)
 #define XDPATH_XDP_ACT_NDO_XMIT_SG  (1 << 6)
 
 #endif

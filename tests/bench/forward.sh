@@ -16,7 +16,7 @@ pids=()
 clean() {
 	local p
 	for p in "${pids[@]:-}"; do
-		[ -n "$p" ] && kill -INT "$p" 2>/dev/null || true
+		[ -z "$p" ] || kill -INT "$p" 2>/dev/null
 	done
 	wait 2>/dev/null || true
 	tools/xdpath-lab down "$lab" >/dev/null 2>&1 || true

@@ -28,5 +28,6 @@ run() {
 
 run "rings in memory" "$B/tests/bench/ring"
 run "forward under backlog" bash tests/bench/forward.sh
+run "paired with the bare rings and with peers" python3 tests/bench/pairs.py
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

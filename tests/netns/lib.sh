@@ -155,7 +155,7 @@ xd_start() { # TAG HOST ARGS...
 
 # Wait until it carries traffic: sockets are connected before the first worker thread starts.
 xd_ready() { # TAG
-	within 8 xd_working "$1" && [ -z "${xd_gone:-}" ]
+	within 30 xd_working "$1" && [ -z "${xd_gone:-}" ]
 }
 
 xd_working() {

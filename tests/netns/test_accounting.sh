@@ -32,6 +32,7 @@ play() { # HOST DEV ARGS...
 
 # ---- source -> sink -------------------------------------------------------------------------------
 
+# No more frames than the RX ring has slots: then none may be lost, however busy the machine is.
 to_sink() { # COUNT ARGS of source...
 	local count=$1
 	shift
@@ -49,20 +50,20 @@ to_sink() { # COUNT ARGS of source...
 for mode in copy generic; do
 	quiet_lab
 	what="$mode, 60 bytes"
-	to_sink 20000 --rate 50k
+	to_sink 2000 --rate 50k
 	what="$mode, 64 to 1514 bytes"
-	to_sink 5000 --rate 20k --size 64-1514
+	to_sink 1451 --rate 20k --size 64-1514
 	is "$what: each size in its turn" "$(sum_of s tx bytes)" \
-		"$(awk 'BEGIN {for (i = 0; i < 5000; i++) n += 64 + i % 1451; print n}')"
+		"$(awk 'BEGIN {for (i = 0; i < 1451; i++) n += 64 + i; print n}')"
 	what="$mode, imix over IPv6"
-	to_sink 6000 --rate 20k --size imix --dst 2001:2::2
+	to_sink 1800 --rate 20k --size imix --dst 2001:2::2
 	lab_down
 done
 
 mode=copy
 quiet_lab --mtu 9000 --queues 2
 what="MTU 9000, 2 queues"
-to_sink 5000 --rate 20k --size 60-9014 --flows 32
+to_sink 600 --rate 20k --size 8415-9014 --flows 32
 lab_down
 
 # ---- what does not fit is dropped, and counted by its reason ----------------------------------------
@@ -86,14 +87,14 @@ for mode in copy generic; do
 	what="$mode, forward to a sink"
 	xd_up k "$HB" sink b0 --all -m $mode
 	xd_up f "$HD" forward d0 d1 -m $mode
-	play "$HB" b0 -c 20000 --rate 50k --size 60-1514
+	play "$HB" b0 -c 2000 --rate 50k --size 60-1514
 	xd_stop f
 	xd_stop k
 	ended_well "$what: forward" f
 	ended_well "$what: sink" k
 	is "$what: a0, d0, d1, b0 and the sink" \
 		"$sent $(j f '.ports[0].rx_packets') $(j f '.ports[1].tx_packets') $came $(sum_of k rx packets)" \
-		"20000 20000 20000 20000 20000"
+		"2000 2000 2000 2000 2000"
 	is "$what: bytes" "$(sum_of s tx bytes) $(j f '.ports[0].rx_bytes') $(j f '.ports[1].tx_bytes')" \
 		"$sent_bytes $(sum_of k rx bytes) $(sum_of k rx bytes)"
 	is "$what: nothing dropped" "$(dropped f) $(dropped k)" "0 0"
@@ -108,12 +109,12 @@ for mode in copy generic; do
 	is "$what: sent on = received by b0" "$(j f '.ports[1].tx_packets')" "$came"
 
 	what="$mode, one device"
-	came=$(stat_of "$HA" a0 rx packets)
+	came_back=$(stat_of "$HA" a0 rx packets)
 	xd_up f "$HD" forward d0 -m $mode
-	play "$HD" d0 -c 5000 --rate 20k
+	play "$HD" d0 -c 2000 --rate 20k
 	xd_stop f
 	ended_well "$what" f
-	is "$what: all came back" "$(j f '.ports[0].tx_packets') $(dropped f)" "5000 0"
+	is "$what: all came back" "$(j f '.ports[0].tx_packets') $(($(stat_of "$HA" a0 rx packets) - came_back)) $(dropped f)" "2000 2000 0"
 	lab_down
 done
 
@@ -122,11 +123,11 @@ quiet_lab --line --mtu 9000
 ip -n "$HD" link set d1 mtu 1500
 ip -n "$HB" link set b0 mtu 1500
 xd_up f "$HD" forward d0 d1
-play "$HB" b0 -c 4000 --rate 20k --size 1513-1516
+play "$HB" b0 -c 2000 --rate 20k --size 1513-1516
 xd_stop f
 ended_well "$what" f
-is "$what: half of them are too big" "$(j f '.ports[1].tx_packets') $came $(dropped f)" "2000 2000 2000"
-is "$what: and counted as such" "$(j f '[.ports[].drops["tx_too_big"] // 0] | add')" 2000
+is "$what: half of them are too big" "$(j f '.ports[1].tx_packets') $came $(dropped f)" "1000 1000 1000"
+is "$what: and counted as such" "$(j f '[.ports[].drops["tx_too_big"] // 0] | add')" 1000
 lab_down
 
 # ---- the frames are right: a kernel that has nobody on that port says so, after checking sums ---------

@@ -105,6 +105,7 @@ static inline int fake_open(struct fake *k, const struct fake_opts *o)
 	fake_cons(&k->q.comp, &k->comp, o);
 	k->q.frames = &k->f;
 	k->q.frame_mask = FAKE_FRAME - 1;
+	k->q.fill_most = UINT32_MAX;
 	k->q.tx_max_len = 1514;
 	k->q.tx_max_frags = XDPATH_PKT_FRAGS_MAX;
 	return 0;

@@ -405,11 +405,31 @@ static void test_release_twice(void **state)
 	k->f.wrong = 0;
 }
 
+/* In copy mode the kernel never has more frames than the RX ring has slots, read or not. */
+static void test_refill_lends_no_more_than_fill_most(void **state)
+{
+	struct fake *k = *state;
+	struct xdp_desc out[SIZE + XDPATH_PKT_FRAGS_MAX];
+
+	k->q.fill_most = SIZE;
+	for (uint32_t i = 0; i < 10; i++)
+		receive(k, 1, 60, false);
+	assert_int_equal(xdpath_refill(&k->q),
+			 0); /* ten wait unread: the rest is in the fill ring */
+	assert_int_equal(xdpath_rx_burst(&k->q, out, 4), 4);
+	assert_int_equal(xdpath_refill(&k->q), 4); /* as many as were read */
+	xdpath_release(&k->q, out, 4);
+	assert_int_equal(audit(k).fill, SIZE);
+	k->q.fill_most = SIZE / 2; /* less than it has: nothing, not 2^32 */
+	assert_int_equal(xdpath_refill(&k->q), 0);
+}
+
 #define TEST(f) cmocka_unit_test_setup_teardown(f, setup, teardown)
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		TEST(test_refill_lends_no_more_than_fill_most),
 		TEST(test_bursts),
 		TEST(test_burst_takes_no_more_than_asked),
 		TEST(test_fragments),

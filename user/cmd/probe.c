@@ -107,7 +107,7 @@ static int check_names(const char *require, bool have_dev)
 	return EXIT_DONE;
 }
 
-static int check_require(const char *require, const struct probe *pr, bool have_dev)
+int probe_require(const char *require, const struct probe *pr, bool have_dev)
 {
 	for (const char *s = require; s; s = strchr(s, ',') ? strchr(s, ',') + 1 : NULL) {
 		const struct feature *f = find_feature(s, strcspn(s, ","));
@@ -209,7 +209,7 @@ int cmd_probe(const struct args *a)
 		code = json_out(VERB_NAME, json_pack("{s:o, s:o}", "kernel",
 						     json_kernel(&pr.kernel), "devices", list));
 	if (code == EXIT_DONE)
-		code = check_require(a->require, &pr, have_dev);
+		code = probe_require(a->require, &pr, have_dev);
 	if (code == EXIT_DONE && a->try_modes && probe_best(&pr) == XDPATH_MODE_AUTO)
 		code = fail(VERB_NAME, EXIT_MISSING,
 			    "%s: no mode could be opened; the reasons stand with each mode above",

@@ -52,6 +52,10 @@ void probe_try(struct probe *pr, const struct xdpath_knobs *knobs);
 /* The best mode nothing speaks against, or AUTO if there is none. */
 enum xdpath_mode probe_best(const struct probe *pr);
 
+/* probe.c: EXIT_DONE if all features of the list (known names) are there, else the first that is
+ * not is said. */
+int probe_require(const char *require, const struct probe *pr, bool have_dev);
+
 /* probe_show.c */
 void show_kernel(const struct xdpath_kernel *k);
 void show_line(const struct probe *pr);

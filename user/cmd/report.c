@@ -289,7 +289,7 @@ static json_t *json_attempts(const struct run *r)
 		json_object_set_new(o, "mode", json_string(xdpath_mode_name(a[i].mode)));
 		json_object_set_new(o, "obtained", json_boolean(a[i].err == 0));
 		json_object_set_new(o, "errno", json_integer(a[i].err));
-		json_object_set_new(o, "reason", json_string(a[i].err ? a[i].text : ""));
+		json_object_set_new(o, "reason", json_string(a[i].text));
 		json_array_append_new(list, o);
 	}
 	return list;

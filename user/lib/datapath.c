@@ -124,6 +124,7 @@ static int claim(struct xdpath_datapath *dp)
 {
 	int err = 0;
 
+	xdpath_leases_sweep();
 	for (uint32_t i = 0; !err && i < dp->nports; i++) {
 		for (uint32_t j = 0; !err && j < dp->nqueues[i]; j++)
 			err = take_lease(dp, i, j);

@@ -26,7 +26,10 @@
 
 #define RUN_DIR	   "/run/xdpath"
 #define DEVICE_DIR RUN_DIR "/device"
-#define OFFLOADS   ((uint32_t)(ETH_FLAG_RXVLAN | ETH_FLAG_LRO))
+#ifndef SO_NETNS_COOKIE
+#define SO_NETNS_COOKIE 71
+#endif
+#define OFFLOADS ((uint32_t)(ETH_FLAG_RXVLAN | ETH_FLAG_LRO))
 
 struct xdpath_device {
 	int promisc_fd, state_fd;
@@ -76,22 +79,41 @@ static int hold_promisc(struct xdpath_device *d)
 	return 0;
 }
 
-/* The file says which bits a run turned off on which device: "MASK NAME\n", the mask in hex. Inode
- * and ifindex may both come again for another device: then the name does not fit. */
+/* Never used twice, unlike the inode and the ifindex that name the file. */
+static uint64_t netns_cookie(void)
+{
+	uint64_t cookie = 0;
+	socklen_t len = sizeof(cookie);
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return 0;
+	if (getsockopt(fd, SOL_SOCKET, SO_NETNS_COOKIE, &cookie, &len) < 0)
+		cookie = 0; /* before 5.14 */
+	close(fd);
+	return cookie;
+}
+
+/*
+ * The file says which bits a run turned off, on which device of which namespace: "MASK NAME
+ * COOKIE", numbers in hex. A file that means another device has nothing to restore here.
+ */
 static uint32_t read_state(int fd, const char *name)
 {
 	char line[64] = "", of[IFNAMSIZ] = "";
+	unsigned long long cookie = 0;
 	unsigned int mask = 0;
 
 	if (pread(fd, line, sizeof(line) - 1, 0) > 0)
-		sscanf(line, "%x %15s", &mask, of);
-	return strcmp(of, name) == 0 ? mask & OFFLOADS : 0;
+		sscanf(line, "%x %15s %llx", &mask, of, &cookie);
+	return strcmp(of, name) == 0 && cookie == netns_cookie() ? mask & OFFLOADS : 0;
 }
 
 static int write_state(int fd, const char *name, uint32_t mask)
 {
 	char line[64];
-	int n = snprintf(line, sizeof(line), "%x %s\n", mask, name);
+	int n = snprintf(line, sizeof(line), "%x %s %llx\n", mask, name,
+			 (unsigned long long)netns_cookie());
 
 	if (ftruncate(fd, 0) < 0 || pwrite(fd, line, (size_t)n, 0) != n)
 		return -errno;

@@ -21,6 +21,8 @@ struct xdpath_lease;
 int xdpath_lease_take(struct xdpath_lease **out, uint64_t netns, int ifindex, uint32_t queue,
 		      const char *who, int *pid, char *held_by, size_t size);
 void xdpath_lease_drop(struct xdpath_lease *l);
+/* Remove the files of leases that nobody holds any more. */
+void xdpath_leases_sweep(void);
 /* pid of the holder, 0 if nobody holds it; who gets its name for itself. */
 int xdpath_lease_holder(uint64_t netns, int ifindex, uint32_t queue, char *who, size_t size);
 

@@ -4,6 +4,7 @@
  * its holder, "PID NAME" inside. The lock goes with the process, so a lease outlives nobody; a file
  * without a lock is a crash's left-over and is taken over. datapath.c takes them, holder.c asks.
  */
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -83,6 +84,10 @@ int xdpath_lease_take(struct xdpath_lease **out, uint64_t netns, int ifindex, ui
 			if (pid)
 				*pid = n;
 			close(fd);
+			if (n == 0 && tries < 10) { /* someone is just sweeping or writing it */
+				usleep(1000);
+				continue;
+			}
 			return err;
 		}
 		if (still_there(fd, path))
@@ -104,6 +109,33 @@ int xdpath_lease_take(struct xdpath_lease **out, uint64_t netns, int ifindex, ui
 	memcpy(l->path, path, sizeof(path));
 	*out = l;
 	return 0;
+}
+
+/* Left by a crash, perhaps in a namespace that is gone and whose inode is another's now. */
+static void sweep_one(int dir, const char *name)
+{
+	struct stat a, b;
+	int fd = openat(dir, name, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && fstat(fd, &a) == 0 &&
+	    fstatat(dir, name, &b, 0) == 0 && a.st_ino == b.st_ino)
+		unlinkat(dir, name, 0);
+	close(fd);
+}
+
+void xdpath_leases_sweep(void)
+{
+	DIR *d = opendir(LEASE_DIR);
+	const struct dirent *e;
+
+	if (!d)
+		return;
+	while ((e = readdir(d)))
+		if (e->d_name[0] != '.')
+			sweep_one(dirfd(d), e->d_name);
+	closedir(d);
 }
 
 void xdpath_lease_drop(struct xdpath_lease *l)

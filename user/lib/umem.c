@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "internal.h"
@@ -17,6 +18,7 @@
 #define HUGE_PAGE    (2UL << 20)
 #define KERNEL_ROOM  256U	   /* the kernel's own headroom before a received packet */
 #define TAIL_RESERVE (320U + 128U) /* what recent kernels keep for tail and smallest packet */
+#define COLLAPSE_MS  100U	   /* spent on collapsing pages */
 #define FRAMES_MAX   (1U << 24)	   /* 64 GiB of 4 KiB frames */
 #ifndef MADV_COLLAPSE
 #define MADV_COLLAPSE 25 /* 6.1 */
@@ -116,19 +118,43 @@ static int map_pages(struct xdpath_umem *u, size_t want)
 	return 0;
 }
 
-/* True if the whole area is on 2 MiB pages now. */
-static bool collapse(struct xdpath_umem *u)
+static uint64_t now_ms(void)
 {
-	for (size_t at = 0; at < u->size; at += (size_t)u->page_size)
-		*(volatile uint8_t *)(u->area + at) = 0; /* only touched pages collapse */
-	if (madvise(u->area, u->size, MADV_COLLAPSE) < 0)
-		return false;
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+/*
+ * Collapse to 2 MiB pages, from the start, until `until` (ms): a datapath that opens slowly is
+ * worse than one with TLB misses. Returns the bytes collapsed; *err says why not all, 0 if time was
+ * up.
+ */
+static size_t collapse(struct xdpath_umem *u, uint64_t until, int *err)
+{
+	size_t at;
+
+	*err = 0;
+	for (at = 0; at < u->size; at += HUGE_PAGE) {
+		if (now_ms() >= until)
+			return at;
+		for (size_t i = 0; i < HUGE_PAGE;
+		     i += u->page_size) /* only touched pages collapse */
+			*(volatile uint8_t *)(u->area + at + i) = 0;
+		if (madvise(u->area + at, HUGE_PAGE, MADV_COLLAPSE) < 0) {
+			*err = errno;
+			return at;
+		}
+	}
 	u->page_size = HUGE_PAGE;
-	return true;
+	return at;
 }
 
 static int map_area(struct xdpath_umem *u, const struct xdpath_umem_opts *o, size_t want)
 {
+	bool must = o->hugepages == XDPATH_HUGE_ON;
+	size_t done;
 	int err;
 
 	if (o->hugepages != XDPATH_HUGE_OFF && map_reserved_hugepages(u, want))
@@ -138,21 +164,25 @@ static int map_area(struct xdpath_umem *u, const struct xdpath_umem_opts *o, siz
 		return xdpath_fail(o->diag, XDPATH_R_MEMORY, -err,
 				   "UMEM of %zu MiB: %s; lower umem.frames or the ring sizes",
 				   want >> 20, strerror(-err));
-	if (o->hugepages == XDPATH_HUGE_OFF || collapse(u))
+	if (o->hugepages == XDPATH_HUGE_OFF)
 		return 0;
-	err = errno;
-	if (o->hugepages == XDPATH_HUGE_ON) {
+	done = collapse(u, must ? UINT64_MAX : now_ms() + COLLAPSE_MS, &err);
+	if (done == u->size)
+		return 0;
+	if (must) {
+		xdpath_fail(o->diag, XDPATH_R_HUGEPAGES, ENOMEM,
+			    "umem.hugepages=1: none are reserved and collapsing pages says \"%s\"; "
+			    "reserve some (sysctl vm.nr_hugepages=%zu) or set auto",
+			    strerror(err), u->size / HUGE_PAGE);
 		munmap(u->area, u->size);
 		close(u->fd);
-		return xdpath_fail(o->diag, XDPATH_R_HUGEPAGES, ENOMEM,
-				   "umem.hugepages on: none are reserved and collapsing pages says "
-				   "\"%s\"; reserve some (sysctl vm.nr_hugepages=%zu) or set auto",
-				   strerror(err), u->size / HUGE_PAGE);
+		return -ENOMEM;
 	}
 	xdpath_fail(o->diag, XDPATH_R_HUGEPAGES, err,
-		    "UMEM on 4 KiB pages: no hugepages reserved (vm.nr_hugepages), and collapsing "
-		    "pages says \"%s\"",
-		    strerror(err));
+		    "UMEM: %zu of %zu MiB on 2 MiB pages: none are reserved (vm.nr_hugepages), and "
+		    "collapsing the rest %s%s",
+		    done >> 20, u->size >> 20, err ? "says " : "took too long",
+		    err ? strerror(err) : "");
 	return 0;
 }
 
