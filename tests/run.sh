@@ -103,30 +103,57 @@ obstacle() {
 	unshare --net ip link add name v0 type veth peer name v1 2>/dev/null || echo "this kernel has no veth (CONFIG_VETH)"
 }
 
+# One namespace test, in the background: its output, status and time into files of its own.
+netns_job() { # NAME LETTER
+	export XDPATH_TEST_LETTER=$2
+	local out=$XDPATH_TEST_TMP/netns.$1 rc took
+	run_one bash "tests/netns/test_$1.sh"
+	echo "$rc $took" >"$out.end"
+}
+
+netns_result() { # NAME
+	local out=$XDPATH_TEST_TMP/netns.$1 rc took p='' n='' s=''
+	read -r rc took <"$out.end"
+	read -r p n s < <(tail -n 40 "$out" |
+		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)
+	if [ -z "$s" ] || { [ "$rc" != 0 ] && [ "$n" = 0 ]; }; then
+		n=$((${n:-0} + 1))
+		echo "ended with status $rc" >>"$out"
+	fi
+	add netns "$1" "${p:-0}" "$n" "${s:-0}" "$took" "$out"
+}
+
+# They mostly wait, and know nothing of each other: JOBS (2) at a time.
 run_netns() {
-	local f name out=$XDPATH_TEST_TMP/out rc took why p n s any=0
-	why=$(obstacle)
+	local f name why todo=() running=0 letters=abcdefghijklmnopqrstuvwxyz
 	for f in tests/netns/test_*.sh; do
 		name=${f##*/test_}
 		name=${name%.sh}
-		wanted "$name" || continue
-		any=1
-		if [ -n "$why" ]; then
-			echo "skip $name: $why" >"$out"
-			add netns "$name" 0 0 1 0 "$out"
-			continue
-		fi
-		run_one bash "$f"
-		p='' n='' s=''
-		read -r p n s < <(tail -n 40 "$out" |
-			sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)
-		if [ -z "$s" ] || { [ "$rc" != 0 ] && [ "$n" = 0 ]; }; then
-			n=$((${n:-0} + 1))
-			echo "ended with status $rc" >>"$out"
-		fi
-		add netns "$name" "${p:-0}" "$n" "${s:-0}" "$took" "$out"
+		if wanted "$name"; then todo+=("$name"); fi
 	done
-	[ $any = 0 ] || [ -n "$why" ] || check_leftovers
+	[ ${#todo[@]} -gt 0 ] || return 0
+	why=$(obstacle)
+	if [ -n "$why" ]; then
+		for name in "${todo[@]}"; do
+			echo "skip $name: $why" >"$XDPATH_TEST_TMP/out"
+			add netns "$name" 0 0 1 0 "$XDPATH_TEST_TMP/out"
+		done
+		return
+	fi
+	for name in "${todo[@]}"; do
+		if [ "$running" -ge "${JOBS:-2}" ]; then
+			wait -n
+			running=$((running - 1))
+		fi
+		netns_job "$name" "${letters:0:1}" &
+		letters=${letters:1}
+		running=$((running + 1))
+	done
+	wait
+	for name in "${todo[@]}"; do
+		netns_result "$name"
+	done
+	check_leftovers
 }
 
 # The conformance suite: one binary, TAP. The long run: much fuzz once, then all rows 50 times in a row.

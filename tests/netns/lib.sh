@@ -101,7 +101,7 @@ within() { # SECONDS CMD...
 # shellcheck disable=SC2034 # they are for the tests
 lab_up() { # [OPTIONS of xdpath-lab up]
 	local ns
-	L=${XDPATH_TEST_ID}-$((lab_count++))
+	L=${XDPATH_TEST_ID}${XDPATH_TEST_LETTER:-}-$((lab_count++)) # other files run beside this one
 	HA=$L-a HB=$L-b HD=$L-d
 	labs+=("$L")
 	"$LAB" up "$L" "$@" || return 1

@@ -64,7 +64,7 @@ wait $sleeper 2>/dev/null
 t "down again is fine" "$LAB" down "$L"
 is "list does not know it any more" "$(listed "$L")" ""
 
-foreign=${XDPATH_TEST_ID}-f
+foreign=${XDPATH_TEST_ID}${XDPATH_TEST_LETTER:-}-f
 ip netns add "$foreign-b"
 refuses "a namespace of somebody else's" 1 "$foreign-b exists .*; .*another name" "$LAB" up "$foreign"
 is "nothing was made beside it" "$(hosts_of "$foreign")" 1

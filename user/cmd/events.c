@@ -32,6 +32,7 @@ void events_start(struct events *e, const struct run *r)
 		g = xdpath_datapath_prog(r->dp, i);
 		snprintf(e->port[i].name, sizeof(e->port[i].name), "%s", p->name);
 		e->port[i].flags = p->flags;
+		e->port[i].no_carrier = !(p->flags & IFF_RUNNING);
 		e->port[i].mtu = p->mtu;
 		e->port[i].queues = xdpath_port_queues(p);
 		e->port[i].prog_id = g ? xdpath_prog_id(g) : 0;
@@ -64,9 +65,11 @@ static void flags_changed(struct events *e, const struct run *r, uint32_t i, uin
 	}
 	if (!(changed & IFF_RUNNING) || !(flags & IFF_UP) || e->port[i].down_untold)
 		return;
-	say(r,
-	    flags & IFF_RUNNING ? "carrier again; goes on" : "no carrier; goes on when it is back",
-	    name);
+	if (!(flags & IFF_RUNNING))
+		say(r, "no carrier; goes on when it is back", name);
+	else if (e->port[i].no_carrier) /* not what comes with being set up */
+		say(r, "carrier again; goes on", name);
+	e->port[i].no_carrier = !(flags & IFF_RUNNING);
 }
 
 static void tell_down(struct events *e, const struct run *r, uint32_t i)
@@ -200,11 +203,16 @@ bool events_tick(struct events *e, const struct run *r)
 {
 	const struct xdpath_port *p;
 	struct xdpath_port now;
+	char name[IFNAMSIZ];
 
 	for (uint32_t i = 0; (p = xdpath_datapath_port(r->dp, i)); i++) {
 		tell_down(e, r, i);
+		if (!if_indextoname((unsigned int)p->ifindex, name))
+			continue; /* gone: an event will tell, or has */
+		if (strcmp(name, e->port[i].name) != 0)
+			renamed(e, r, i, name); /* its event was lost */
 		if (xdpath_port_query(&now, e->port[i].name, NULL) || now.ifindex != p->ifindex)
-			continue; /* an event will tell, or has */
+			continue;
 		if (now.flags != e->port[i].flags)
 			flags_changed(e, r, i, now.flags);
 		if (now.mtu != e->port[i].mtu)

@@ -14,7 +14,7 @@ struct events {
 	struct {
 		char name[IFNAMSIZ];
 		uint32_t flags, mtu, queues, prog_id;
-		bool down_untold, blinked;
+		bool down_untold, blinked, no_carrier;
 	} port[XDPATH_PORTS_MAX];
 };
 

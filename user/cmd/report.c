@@ -87,6 +87,10 @@ static void add_socket(const struct xdpath_socket *s, struct port_totals *t)
 	/* rx_dropped includes what was dropped for want of a frame; a look at an empty fill ring
 	 * need not be a drop (zero-copy), so the smaller of the two is */
 	no_frame = st.rx_fill_empty < st.rx_dropped ? st.rx_fill_empty : st.rx_dropped;
+	/* too few frames for all fragments of a packet: only rx_dropped counts it. Nothing is too
+	 * long where fragments are taken */
+	if (s->multi_frag)
+		no_frame = st.rx_dropped;
 	t->rx_no_frame += no_frame;
 	t->rx_too_long += st.rx_dropped - no_frame;
 	t->tx_invalid_kernel += st.tx_invalid_descs;

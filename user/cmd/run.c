@@ -168,11 +168,14 @@ static void end_badly(struct control *c)
 /* A dead socket is mostly a device's end, whose event names it better. */
 static void worker_ended(const struct run *r, struct control *c)
 {
+	double until = now() + 0.2;
 	const struct xdpath_worker *w;
 
 	end_badly(c);
-	if (poll(&c->fd[FD_LINKS], 1, 200) > 0 && events_read(&c->events, r))
-		return;
+	/* other events of the device come before that of its end */
+	while (now() < until)
+		if (poll(&c->fd[FD_LINKS], 1, 50) > 0 && events_read(&c->events, r))
+			return;
 	for (uint32_t i = 0; (w = xdpath_datapath_worker(r->dp, i)); i++)
 		for (uint32_t j = 0; w->error && j < w->nsockets; j++)
 			if (w->sockets[j]->fatal)

@@ -98,6 +98,7 @@ static uint64_t netns_cookie(void)
  * The file says which bits a run turned off, on which device of which namespace: "MASK NAME
  * COOKIE", numbers in hex. A file that means another device has nothing to restore here.
  */
+/* name: NULL for a device that was held all the time, which may have been renamed. */
 static uint32_t read_state(int fd, const char *name)
 {
 	char line[64] = "", of[IFNAMSIZ] = "";
@@ -106,7 +107,7 @@ static uint32_t read_state(int fd, const char *name)
 
 	if (pread(fd, line, sizeof(line) - 1, 0) > 0)
 		sscanf(line, "%x %15s %llx", &mask, of, &cookie);
-	return strcmp(of, name) == 0 && cookie == netns_cookie() ? mask & OFFLOADS : 0;
+	return (!name || strcmp(of, name) == 0) && cookie == netns_cookie() ? mask & OFFLOADS : 0;
 }
 
 static int write_state(int fd, const char *name, uint32_t mask)
@@ -241,7 +242,7 @@ void xdpath_device_release(struct xdpath_device *d)
 	if (d->state_fd >= 0) {
 		if (flock(d->state_fd, LOCK_EX | LOCK_NB) == 0) { /* we are the last */
 			if (if_indextoname((unsigned int)d->ifindex, name)) {
-				off = read_state(d->state_fd, name);
+				off = read_state(d->state_fd, NULL);
 				set_offloads(name, off, off);
 			}
 			unlink(d->path);

@@ -160,7 +160,7 @@ static void tx_unref(struct xdpath_frames *f, uint64_t addr)
 }
 
 /* The kernel's rules for one descriptor, and the ledger's: may the application send this frame? */
-static bool tx_frag_ok(struct xdpath_queue *q, const struct xdp_desc *d)
+static bool tx_frag_ok(const struct xdpath_queue *q, const struct xdp_desc *d)
 {
 	/* XDP_TX_METADATA is refused like an unknown bit: no metadata area is registered, and the
 	 * kernel would stick at such a descriptor for ever (EINVAL on each kick). */
@@ -189,34 +189,40 @@ static uint32_t tx_tag_bytes(const struct xdpath_queue *q, const struct xdp_desc
 	return tags * VLAN_LEN;
 }
 
-/* The counter of the rule that a packet of k fragments breaks, NULL for a good one. */
-static uint64_t *tx_fault(struct xdpath_queue *q, const struct xdp_desc *d, uint32_t k)
+enum tx_fault { TX_GOOD, TX_INVALID, TX_TOO_BIG, TX_TOO_SHORT };
+
+/* The rule that a packet of k fragments breaks. */
+static enum tx_fault tx_judge(const struct xdpath_queue *q, const struct xdp_desc *d, uint32_t k)
 {
 	uint64_t len = 0;
 
 	for (uint32_t i = 0; i < k; i++) {
 		if (!tx_frag_ok(q, &d[i]))
-			return &q->n.tx_invalid;
+			return TX_INVALID;
 		len += d[i].len;
 	}
 	/* More than the ring holds would wait for room for ever. */
 	if (k > q->tx_max_frags || k > q->tx.size)
-		return &q->n.tx_too_big;
+		return TX_TOO_BIG;
 	if (len < XDPATH_ETH_MIN)
-		return &q->n.tx_too_short;
+		return TX_TOO_SHORT;
 	if (len > q->tx_max_len && len > (uint64_t)q->tx_max_len + tx_tag_bytes(q, d))
-		return &q->n.tx_too_big;
-	return NULL;
+		return TX_TOO_BIG;
+	return TX_GOOD;
 }
 
 /* Give back what is still the application's of a refused packet: each frame once, however often it
  * is named; what another packet has in TX stays there. */
-static void tx_refuse(struct xdpath_queue *q, const struct xdp_desc *d, uint32_t k, uint64_t *why)
+static void tx_refuse(struct xdpath_queue *q, const struct xdp_desc *d, uint32_t k,
+		      enum tx_fault why)
 {
 	for (uint32_t i = 0; i < k; i++)
 		if (xdpath_frame_is_app(q->frames, d[i].addr))
 			xdpath_frame_put(q->frames, d[i].addr);
-	xdpath_count(why, 1);
+	xdpath_count(why == TX_TOO_BIG	   ? &q->n.tx_too_big
+		     : why == TX_TOO_SHORT ? &q->n.tx_too_short
+					   : &q->n.tx_invalid,
+		     1);
 }
 
 /* Write a good packet to the ring; false, and nothing changed, when a frame has its fill of
@@ -247,21 +253,20 @@ uint32_t xdpath_tx_burst_rare(struct xdpath_queue *q, const struct xdp_desc *d, 
 	uint32_t i, k;
 
 	for (i = 0; i < n; i += k) {
-		uint64_t *why;
+		enum tx_fault why;
 
 		k = xdpath_pkt_frags(d + i, n - i);
-		if (k ==
-		    0) { /* the burst ends inside a packet: the kernel would wait for the rest */
+		if (k == 0) { /* it ends inside a packet: the kernel would wait for the rest */
 			k = n - i;
-			why = &q->n.tx_invalid;
-		} else {
-			why = tx_fault(q, d + i, k);
+			tx_refuse(q, d + i, k, TX_INVALID);
+			continue;
 		}
-		if (!why && xdpath_prod_room(&q->tx, k) < k)
+		why = tx_judge(q, d + i, k);
+		if (why == TX_GOOD && xdpath_prod_room(&q->tx, k) < k)
 			break;
-		if (!why && !tx_write(q, d + i, k))
-			why = &q->n.tx_invalid;
-		if (why)
+		if (why == TX_GOOD && !tx_write(q, d + i, k))
+			why = TX_INVALID;
+		if (why != TX_GOOD)
 			tx_refuse(q, d + i, k, why);
 	}
 	xdpath_prod_submit(&q->tx);
