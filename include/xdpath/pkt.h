@@ -181,11 +181,12 @@ static inline uint32_t xdpath_refill(struct xdpath_queue *q)
 	struct xdpath_prod *r = &q->fill;
 	const struct xdpath_frames f = *q->frames;
 	uint64_t *ring = (uint64_t *)r->entries;
-	uint32_t room = xdpath_prod_room(r, f.count), n = f.count < room ? f.count : room;
 	uint32_t prod = r->prod, mask = r->mask, lent = prod - q->rx.cons;
-	uint32_t most = q->fill_most > lent ? q->fill_most - lent : 0;
+	uint32_t n = q->fill_most > lent ? q->fill_most - lent : 0, room;
 
-	n = n < most ? n : most;
+	n = n < f.count ? n : f.count;
+	room = xdpath_prod_room(r, n); /* asked for no more than that, the shared index rests */
+	n = n < room ? n : room;
 	if (n == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {

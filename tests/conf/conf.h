@@ -45,6 +45,7 @@ struct conf {
 	struct conf_kernel k;
 	enum conf_mode mode;
 	bool long_run;
+	bool all; /* also what leaves something behind in the kernel */
 	uint64_t seed;
 	uint8_t *huge; /* memory of 2 MiB pages, NULL if there is none */
 	size_t huge_size;

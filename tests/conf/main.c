@@ -3,7 +3,7 @@
  * The runner of the conformance suite: each test in a child of its own under a watchdog, the
  * verdicts as TAP, on demand as a table for docs/conformance.md.
  *
- *   conf [--markdown FILE] [--seed N] [--long] [--list] [NAME...]
+ *   conf [--markdown FILE] [--seed N] [--long] [--all] [--list] [NAME...]
  *
  * Exit 0: all passed; 1: something failed; 77: nothing can be run here.
  */
@@ -37,7 +37,7 @@ static const struct conf_test *const tables[] = {
 };
 static char **names;
 static int nnames;
-static long huge_before = -1; /* what to put back, -1: nothing */
+static long huge_added; /* to be taken off again */
 
 int conf_fail(const char *file, int line, const char *cond, const char *fmt, ...)
 {
@@ -105,28 +105,29 @@ static long huge_read(void)
 	return n;
 }
 
-static void huge_write(long n)
+static bool huge_write(long n)
 {
 	char text[24];
 	int fd = open(HUGE_FILE, O_WRONLY | O_CLOEXEC), len;
+	bool ok;
 
 	len = snprintf(text, sizeof(text), "%ld", n);
 	if (fd < 0)
-		return;
-	if (write(fd, text, (size_t)len) != len)
-		huge_before = -1; /* not ours to set, so not to put back */
+		return false;
+	ok = write(fd, text, (size_t)len) == len;
 	close(fd);
+	return ok;
 }
 
 /* The tests' pages are taken here and handed down, so that nobody else can take them meanwhile. */
 static void huge_borrow(void)
 {
 	size_t size = (size_t)HUGE_POOL << 21;
+	long before = huge_read();
 	void *p;
 
-	huge_before = huge_read();
-	if (huge_before >= 0)
-		huge_write(huge_before + HUGE_POOL + HUGE_SPARE);
+	if (before >= 0 && huge_write(before + HUGE_POOL + HUGE_SPARE))
+		huge_added = huge_read() - before; /* may be fewer than asked for */
 	p = mmap(NULL, size, PROT_READ | PROT_WRITE,
 		 MAP_SHARED | MAP_ANONYMOUS | MAP_HUGETLB | MAP_POPULATE, -1, 0);
 	if (p == MAP_FAILED)
@@ -136,11 +137,14 @@ static void huge_borrow(void)
 	conf->huge_size = size;
 }
 
+/* Others may have changed the number meanwhile: only ours are taken off. */
 static void huge_return(void)
 {
-	if (huge_before >= 0)
-		huge_write(huge_before);
-	huge_before = -1;
+	long now = huge_read();
+
+	if (huge_added > 0 && now >= huge_added)
+		huge_write(now - huge_added);
+	huge_added = 0;
 }
 
 static void interrupted(int sig)
@@ -253,7 +257,8 @@ static int can_not_run(const char *why)
 static int usage(const char *what)
 {
 	fprintf(stderr,
-		"conf: %s; usage: conf [--markdown FILE] [--seed N] [--long] [--list] [NAME...]\n",
+		"conf: %s; usage: conf [--markdown FILE] [--seed N] [--long] [--all] [--list] "
+		"[NAME...]\n",
 		what);
 	return 2;
 }
@@ -265,6 +270,8 @@ static int options(int argc, char **argv, struct report *r)
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
 		if (strcmp(argv[i], "--long") == 0) {
 			conf->long_run = true;
+		} else if (strcmp(argv[i], "--all") == 0) {
+			conf->all = true;
 		} else if (strcmp(argv[i], "--list") == 0) {
 			list();
 			exit(0);

@@ -18,6 +18,7 @@ struct row {
 	enum net_prog prog;
 	uint32_t frame_size, headroom, mtu, fill;
 	int32_t tail; /* what the program adds or cuts */
+	bool leaks;   /* in native mode */
 	bool both_ways;
 	struct flow f;
 };
@@ -52,6 +53,9 @@ static int run_row(const void *arg)
 
 	if (o.several && !conf->k.sg)
 		return conf_skip("this kernel has no packets of several fragments (XDP_USE_SG)");
+	if (r->leaks && conf->mode == CONF_DRV && !conf->all)
+		return conf_skip("each run leaves a page pool behind in the kernel (seen on 6.18: "
+				 "a cut fragment is not given back to it); --all runs it");
 	attempt(net_make(r->mtu ? r->mtu : 1500));
 	o.dev = NET_A;
 	attempt(api_open(&tx, &o));
@@ -200,7 +204,9 @@ const struct conf_test rows_tests[] = {
 	ROW(30, "XDP_ADJUST_TAIL_SHRINK", "128 bytes less 4", OWN(NET_TAIL), .tail = -4,
 	    .f = {.count = 64, .len = 128}),
 	ROW(31, "XDP_ADJUST_TAIL_SHRINK_MULTI_BUFF", "6144 bytes less 4096", OWN(NET_TAIL),
-	    .mtu = JUMBO, .tail = -4096, .f = {.count = 64, .len = 6144}),
+	    .mtu = JUMBO, .tail = -4096, .leaks = true, .f = {.count = 64, .len = 6144}),
+	ROW(31, "XDP_ADJUST_TAIL_SHRINK_FRAGMENT", "6144 bytes less 1000: no fragment goes whole",
+	    OWN(NET_TAIL), .mtu = JUMBO, .tail = -1000, .f = {.count = 64, .len = 6144}),
 	ROW(32, "XDP_ADJUST_TAIL_GROW", "100 bytes and 4", OWN(NET_TAIL), .tail = 4,
 	    .f = {.count = 64, .len = 100}),
 	ROW(33, "XDP_ADJUST_TAIL_GROW_MULTI_BUFF", "6144 bytes and 448", OWN(NET_TAIL),

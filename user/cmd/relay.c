@@ -57,11 +57,18 @@ static uint32_t drop(const struct run *r, struct xdpath_worker *w, uint32_t i,
 }
 
 /*
- * The kick copies from each frame in turn and waits for each one's first line. Loaded here, burst
- * by burst, those misses overlap: 821 -> 579 ns of CPU a frame over veth. A prefetch does not do
- * it.
+ * The kick copies from each frame in turn and waits for each one's first line: asked for here and
+ * loaded before the kick, burst by burst, those misses overlap. Over veth, 64 bytes, TSC cycles a
+ * frame, kick and user code: without 970 + 35, with the loads alone 680 + 69, with both 670 + 57. A
+ * prefetch alone changes nothing.
  */
-static void warm(const struct xdpath_queue *q, const struct xdp_desc *d, uint32_t n)
+static void ask_for_first_lines(const struct xdpath_queue *q, const struct xdp_desc *d, uint32_t n)
+{
+	for (uint32_t i = 0; i < n; i++)
+		__builtin_prefetch(xdpath_data(q, &d[i]), 0, 3);
+}
+
+static void load_first_lines(const struct xdpath_queue *q, const struct xdp_desc *d, uint32_t n)
 {
 	for (uint32_t i = 0; i < n; i++)
 		__asm__ volatile("" : : "r"(*(const uint8_t *)xdpath_data(q, &d[i])));
@@ -92,8 +99,10 @@ uint32_t relay(const struct run *r, struct xdpath_worker *w, uint32_t i, relay_c
 	if (change)
 		change(&in->q, burst, n);
 	else
-		warm(&in->q, burst, n);
+		ask_for_first_lines(&in->q, burst, n);
 	xdpath_tx_burst(&out->q, burst, n);
+	if (!change)
+		load_first_lines(&in->q, burst, n);
 	return n;
 }
 
