@@ -43,7 +43,7 @@ on() { ip netns exec "$@"; }
 round_trips() { # LABEL TARGET
 	local text
 	text=$(on "$a" ping -n -q -i 0.005 -c 400 -W 1 "$2" 2>&1)
-	sed -n 's/^\([0-9]*\) packets transmitted, \([0-9]*\) received.*/\1 \2/p;s/^rtt [^=]*= \(.*\) ms$/\1/p' <<<"$text" |
+	sed -n 's/^\([0-9]*\) packets transmitted, \([0-9]*\) received.*/\1 \2/p;s/^rtt [^=]*= \([^ ]*\) ms.*/\1/p' <<<"$text" |
 		tr '/\n' '  ' >"$tmp/ping"
 	local sent=0 got=0 min=0 avg=0 max=0
 	read -r sent got min avg max _ <"$tmp/ping"

@@ -18,5 +18,6 @@ int cmd_forward(const struct args *a)
 	r.o.plain_rx = true;
 	r.round = forward_round;
 	r.prepare = relay_prepare;
+	r.finish = relay_finish;
 	return run_datapath(&r);
 }

@@ -114,5 +114,6 @@ int cmd_reflect(const struct args *a)
 	r.o.plain_rx = true;
 	r.round = reflect_round;
 	r.prepare = relay_prepare;
+	r.finish = relay_finish;
 	return run_datapath(&r);
 }

@@ -116,3 +116,9 @@ int relay_prepare(struct run *r)
 	}
 	return 0;
 }
+
+void relay_finish(struct run *r)
+{
+	for (uint32_t i = 0; i < r->nworkers; i++)
+		free(r->app[i].priv);
+}

@@ -11,6 +11,8 @@ typedef void (*relay_change_fn)(const struct xdpath_queue *q, const struct xdp_d
 
 /* run's `prepare`: the workers' own state. */
 int relay_prepare(struct run *r);
+/* run's `finish` */
+void relay_finish(struct run *r);
 
 /* A round: worker w's socket i to its peer; `change` may be NULL. Returns fragments handled. */
 uint32_t relay(const struct run *r, struct xdpath_worker *w, uint32_t i, relay_change_fn change);

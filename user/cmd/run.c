@@ -256,6 +256,8 @@ int run_datapath(struct run *r)
 			report_summary(r, stdout);
 	}
 	xdpath_datapath_close(r->dp);
+	if (r->app && r->finish)
+		r->finish(r);
 	close_control(&c);
 	free(r->app);
 	return code;

@@ -24,11 +24,13 @@ struct run {
 	const struct args *a;
 	struct xdpath_datapath_opts o; /* the verb sets steer, promisc, no_rx, ... */
 	xdpath_round_fn round;	       /* gets this struct run as ctx */
-	int (*prepare)(
-		struct run *r); /* after opening, before starting; NULL or 0, else an exit code */
-	const char *note;	/* more for the start line, NULL none */
-	const char *engine;	/* for the JSON report, NULL none */
-	void *priv;		/* the verb's own */
+	/* after opening, before starting; NULL or 0, else an exit code */
+	int (*prepare)(struct run *r);
+	/* after closing: undoes what prepare did; NULL: nothing to undo */
+	void (*finish)(struct run *r);
+	const char *note;   /* more for the start line, NULL none */
+	const char *engine; /* for the JSON report, NULL none */
+	void *priv;	    /* the verb's own */
 	/* filled by run_datapath() */
 	struct xdpath_datapath *dp;
 	struct app_counters *app; /* one for each worker */

@@ -35,7 +35,7 @@ static int kick_copy(struct xdpath_socket *s)
 	struct xdpath_queue *q = &s->q;
 	uint32_t pending = xdpath_prod_pending(&q->tx), before;
 	uint32_t bound = pending + 16; /* each call takes at least one, or we stop */
-	int err;
+	int err, idle = 0;
 
 	q->tx_unkicked = pending;
 	while (pending && bound--) {
@@ -45,7 +45,9 @@ static int kick_copy(struct xdpath_socket *s)
 		q->tx_unkicked = pending;
 		if (err)
 			return err;
-		if (pending == before && xdpath_reap(q, q->comp.size) == 0)
+		if (pending != before || xdpath_reap(q, q->comp.size))
+			idle = 0;
+		else if (++idle == 2) /* kernels before 6.18 show progress one call late */
 			break; /* no room for completions was not the cause: the device is busy */
 	}
 	return pending ? -EAGAIN : 0;

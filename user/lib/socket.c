@@ -365,7 +365,7 @@ int xdpath_socket_open(struct xdpath_socket **out, const struct xdpath_port *p,
 	s->q.tx.size = o->no_tx ? 0 : o->ring_tx ? o->ring_tx : RING_DEFAULT;
 	s->q.fill.size = o->ring_fill ? o->ring_fill : RING_DEFAULT;
 	/* zero-copy: the NIC keeps frames of its own besides */
-	s->q.fill_most = o->mode == XDPATH_MODE_ZEROCOPY || o->no_rx ? UINT32_MAX : s->q.rx.size;
+	s->q.fill_most = o->mode == XDPATH_MODE_ZEROCOPY ? UINT32_MAX : s->q.rx.size;
 	s->q.comp.size = o->ring_comp ? o->ring_comp : RING_DEFAULT;
 	err = set_up(s, p, o);
 	if (err) {
