@@ -97,8 +97,8 @@ static uint64_t netns_cookie(void)
 /*
  * The file says which bits a run turned off, on which device of which namespace: "MASK NAME
  * COOKIE", numbers in hex. A file that means another device has nothing to restore here.
+ * name: NULL for a device that was held all the time, which may have been renamed.
  */
-/* name: NULL for a device that was held all the time, which may have been renamed. */
 static uint32_t read_state(int fd, const char *name)
 {
 	char line[64] = "", of[IFNAMSIZ] = "";

@@ -4,6 +4,7 @@
 #define XDPATH_INTERNAL_H
 
 #include <pthread.h>
+#include <time.h>
 
 #include <xdpath/xdpath.h>
 
@@ -14,6 +15,15 @@ int xdpath_fail(struct xdpath_diag *d, enum xdpath_reason reason, int err, const
 /* diag.c: -EINVAL if an option struct of size `sz` has non-zero bytes past what we know (`known`).
  */
 int xdpath_opts_check(const void *opts, size_t sz, size_t known);
+
+/* CLOCK_MONOTONIC, ms. */
+static inline uint64_t xdpath_now_ms(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
 
 /* lease.c: an exclusive claim on a queue, gone with the process. */
 struct xdpath_lease;

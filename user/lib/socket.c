@@ -171,14 +171,6 @@ static int map_rings(struct xdpath_socket *s, struct xdpath_diag *d)
 	return 0;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static int bind_once(const struct xdpath_socket *s, const struct xdpath_port *p,
 		     const struct xdpath_socket_opts *o, bool sg)
 {
@@ -253,12 +245,12 @@ static int bind_wait(struct xdpath_socket *s, const struct xdpath_port *p,
 		     const struct xdpath_socket_opts *o)
 {
 	const struct timespec pause = {.tv_nsec = RETRY_NS};
-	uint64_t until = now_ms() + o->wait_ms;
+	uint64_t until = xdpath_now_ms() + o->wait_ms;
 	bool sg = !o->single_frag && (!o->share || o->share->multi_frag);
 	int err;
 
 	while ((err = bind_once(s, p, o, sg)) < 0) {
-		if (err == -EBUSY && now_ms() < until)
+		if (err == -EBUSY && xdpath_now_ms() < until)
 			nanosleep(&pause, NULL);
 		else if (sg && !o->share && (err == -EINVAL || err == -EOPNOTSUPP))
 			sg = false; /* before 6.6, or a driver of single-fragment zero-copy */

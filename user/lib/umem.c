@@ -118,14 +118,6 @@ static int map_pages(struct xdpath_umem *u, size_t want)
 	return 0;
 }
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 /*
  * Collapse to 2 MiB pages, from the start, until `until` (ms): a datapath that opens slowly is
  * worse than one with TLB misses. Returns the bytes collapsed; *err says why not all, 0 if time was
@@ -137,7 +129,7 @@ static size_t collapse(struct xdpath_umem *u, uint64_t until, int *err)
 
 	*err = 0;
 	for (at = 0; at < u->size; at += HUGE_PAGE) {
-		if (now_ms() >= until)
+		if (xdpath_now_ms() >= until)
 			return at;
 		for (size_t i = 0; i < HUGE_PAGE;
 		     i += u->page_size) /* only touched pages collapse */
@@ -166,7 +158,7 @@ static int map_area(struct xdpath_umem *u, const struct xdpath_umem_opts *o, siz
 				   want >> 20, strerror(-err));
 	if (o->hugepages == XDPATH_HUGE_OFF)
 		return 0;
-	done = collapse(u, must ? UINT64_MAX : now_ms() + COLLAPSE_MS, &err);
+	done = collapse(u, must ? UINT64_MAX : xdpath_now_ms() + COLLAPSE_MS, &err);
 	if (done == u->size)
 		return 0;
 	if (must) {

@@ -17,14 +17,6 @@
 #define GATHER	 32U /* a kick's fixed cost is 2 % of 32 frames */
 #define DRAIN_MS 200U
 
-static uint64_t now_ms(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
-
 static uint32_t pass(struct xdpath_worker *w, xdpath_round_fn round, void *ctx)
 {
 	uint32_t got = 0;
@@ -81,10 +73,10 @@ static bool drained(struct xdpath_worker *w, uint32_t got, uint64_t *deadline)
 {
 	if (!w->stopping) {
 		w->stopping = true;
-		*deadline = now_ms() + DRAIN_MS;
+		*deadline = xdpath_now_ms() + DRAIN_MS;
 		return false;
 	}
-	return (got == 0 && all_sent(w)) || now_ms() >= *deadline;
+	return (got == 0 && all_sent(w)) || xdpath_now_ms() >= *deadline;
 }
 
 static void *worker_main(void *arg)
