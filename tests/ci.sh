@@ -5,8 +5,8 @@ set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
 passed=0 failed=0 skipped=0
-log=$(mktemp)
-trap 'rm -f "$log"' EXIT
+log=$(mktemp) wrong=$(mktemp)
+trap 'rm -f "$log" "$wrong"' EXIT
 
 count() { # PASSED FAILED SKIPPED
 	passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
@@ -14,12 +14,13 @@ count() { # PASSED FAILED SKIPPED
 
 # A step that ends with the line of totals.
 suites() { # NAME CMD...
-	local rc last begin=$SECONDS
-	echo "== $1"
+	local rc last begin=$SECONDS name=$1
+	echo "== $name"
 	shift
 	"$@" 2>&1 | tee "$log"
 	rc=${PIPESTATUS[0]}
-	last=$(tail -n 1 "$log")
+	grep -E -A3 '^ *\| *(FAIL|not ok|ended with|not finished)' "$log" | sed "s/^/$name: /" >>"$wrong"
+	last=$(grep -E '^[0-9]+ passed, [0-9]+ failed, [0-9]+ skipped$' "$log" | tail -n 1)
 	if [[ $last =~ ^([0-9]+)\ passed,\ ([0-9]+)\ failed,\ ([0-9]+)\ skipped$ ]]; then
 		count "${BASH_REMATCH[1]}" "${BASH_REMATCH[2]}" "${BASH_REMATCH[3]}"
 		[ "$rc" = 0 ] || [ "${BASH_REMATCH[2]}" != 0 ] || count 0 1 0
@@ -41,5 +42,6 @@ step() { # NAME CMD...
 suites "make check" make --no-print-directory check
 suites "the same under ASan and UBSan" make --no-print-directory check SAN=address,undefined
 step "make lint" make --no-print-directory lint
+[ ! -s "$wrong" ] || { echo "== what failed, once more" && cat "$wrong"; }
 echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" -eq 0 ]

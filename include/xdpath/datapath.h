@@ -68,6 +68,7 @@ struct xdpath_worker {
 	uint32_t batch;	     /* rx.batch */
 	uint32_t seen;	     /* the generation of live values taken over */
 	uint64_t rounds;     /* passes over the sockets */
+	int wake_fd;	     /* eventfd, ends this worker's sleep */
 	int error;	     /* -errno that ended it, 0 */
 	bool stopping;	     /* the datapath is being stopped: begin nothing new */
 	uint64_t wake_at_ns; /* CLOCK_MONOTONIC, 0 none: set by a round that has work only then */
@@ -115,6 +116,12 @@ XDPATH_API const struct xdpath_umem *xdpath_datapath_umem(const struct xdpath_da
  * Any thread; the kernel is not entered.
  */
 XDPATH_API void xdpath_datapath_set_mtu(struct xdpath_datapath *dp, uint32_t port, uint32_t mtu);
+/*
+ * Have every worker look at its rings once more. While an interface is down the kernel's poll()
+ * says nothing of the frames that came before: whoever sees one go down or up calls this, else they
+ * wait for the next frame. Any thread; enters the kernel once for each worker.
+ */
+XDPATH_API void xdpath_datapath_nudge(struct xdpath_datapath *dp);
 /* All frames by owner; after stop. */
 XDPATH_API void xdpath_datapath_audit(const struct xdpath_datapath *dp, struct xdpath_ledger *out);
 

@@ -27,7 +27,8 @@ struct xdpath_poller {
 	uint64_t wakes_empty; /* ... that brought no packet */
 };
 
-/* wake_fd: an eventfd that ends a sleep, from any thread; not owned. */
+/* wake_fd: an eventfd of this poller alone that ends a sleep, from any thread; read empty, not
+ * owned. */
 XDPATH_API void xdpath_poller_init(struct xdpath_poller *p, enum xdpath_poll_mode mode,
 				   int wake_fd);
 /* -ENOSPC past XDPATH_POLLER_SOCKETS_MAX. */

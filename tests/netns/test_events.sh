@@ -134,6 +134,21 @@ for mode in copy generic; do
 	done
 done
 
+# While a device is down, poll() says nothing of what its RX ring holds.
+for mode in copy generic; do
+	what="$mode, set down with frames in the ring"
+	begin -m $mode
+	kill -STOP "${xd_pid[f]}"
+	send -c 50
+	ip -n "$HD" link set d0 down
+	kill -CONT "${xd_pid[f]}"
+	t "$what: they are carried" within 2 moving $((was_b0 + 49))
+	told "$what" f "d0: set down"
+	ip -n "$HD" link set d0 up
+	told "$what" f "d0: set up again"
+	went_on "$what" 2
+done
+
 what="down and at once up"
 begin
 traffic

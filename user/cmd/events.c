@@ -54,6 +54,8 @@ static void flags_changed(struct events *e, const struct run *r, uint32_t i, uin
 	const char *name = e->port[i].name;
 
 	e->port[i].flags = flags;
+	if (changed)
+		xdpath_datapath_nudge(r->dp);
 	if (changed & IFF_UP) {
 		if (!(flags & IFF_UP))
 			e->port[i].down_untold = true;

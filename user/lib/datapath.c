@@ -154,7 +154,7 @@ static int assign(struct xdpath_datapath *dp, struct xdpath_worker *w)
 	w->port = calloc(room, sizeof(*w->port));
 	if (!w->sockets || !w->peer || !w->port)
 		return -ENOMEM;
-	xdpath_poller_init(&w->poller, (enum xdpath_poll_mode)dp->knobs.poll_mode, dp->wake_fd);
+	xdpath_poller_init(&w->poller, (enum xdpath_poll_mode)dp->knobs.poll_mode, w->wake_fd);
 	for (uint32_t i = 0; i < dp->nports; i++)
 		for (uint32_t j = w->id; !err && j < dp->nqueues[i]; j += dp->nworkers) {
 			w->sockets[n] = dp->socket[i][j];
@@ -170,11 +170,13 @@ static int make_workers(struct xdpath_datapath *dp)
 {
 	int err = 0;
 
-	dp->wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
 	dp->event_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
-	if (dp->wake_fd < 0 || dp->event_fd < 0)
+	if (dp->event_fd < 0)
 		return -errno;
 	for (uint32_t i = 0; !err && i < dp->nworkers; i++) {
+		dp->worker[i].wake_fd = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+		if (dp->worker[i].wake_fd < 0)
+			return -errno;
 		dp->worker[i].dp = dp;
 		dp->worker[i].id = i;
 		dp->worker[i].batch = dp->knobs.rx_batch;
@@ -225,7 +227,7 @@ int xdpath_datapath_open(struct xdpath_datapath **out, const struct xdpath_datap
 		return -ENOMEM;
 	dp->o = *o;
 	dp->nports = o->nports;
-	dp->wake_fd = dp->event_fd = -1;
+	dp->event_fd = -1;
 	snprintf(dp->who, sizeof(dp->who), "%s", o->who ? o->who : "xdpath");
 	if (o->knobs)
 		dp->knobs = *o->knobs;
@@ -300,6 +302,8 @@ void xdpath_datapath_close(struct xdpath_datapath *dp)
 		free(dp->worker[i].sockets);
 		free(dp->worker[i].peer);
 		free(dp->worker[i].port);
+		if (dp->worker[i].dp)
+			close(dp->worker[i].wake_fd);
 	}
 	xdpath_negotiate_undo(dp);
 	for (uint32_t i = 0; i < dp->nports; i++) {
@@ -307,8 +311,6 @@ void xdpath_datapath_close(struct xdpath_datapath *dp)
 		for (uint32_t j = 0; j < dp->nqueues[i]; j++)
 			xdpath_lease_drop(dp->lease[i][j]);
 	}
-	if (dp->wake_fd >= 0)
-		close(dp->wake_fd);
 	if (dp->event_fd >= 0)
 		close(dp->event_fd);
 	free(dp->worker);
@@ -353,6 +355,15 @@ void xdpath_datapath_set_mtu(struct xdpath_datapath *dp, uint32_t port, uint32_t
 		return;
 	__atomic_store_n(&dp->live_mtu[port], mtu, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&dp->generation, 1, __ATOMIC_RELEASE);
+}
+
+void xdpath_datapath_nudge(struct xdpath_datapath *dp)
+{
+	uint64_t one = 1;
+
+	for (uint32_t i = 0; i < dp->nworkers; i++)
+		if (write(dp->worker[i].wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
+			return; /* an eventfd of ours always takes a 1 */
 }
 
 void xdpath_datapath_audit(const struct xdpath_datapath *dp, struct xdpath_ledger *out)

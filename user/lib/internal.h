@@ -65,7 +65,6 @@ struct xdpath_datapath {
 	pthread_t *thread;
 	xdpath_round_fn round;
 	void *ctx;
-	int wake_fd;  /* ends every worker's sleep */
 	int event_fd; /* a worker ended by itself */
 	bool stop;    /* atomic */
 	/* Live values: written by anyone, then the generation is raised; each worker takes them

@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "internal.h"
 
@@ -67,6 +68,11 @@ static int last_look(struct xdpath_poller *p, bool *outstanding)
 
 static int look_at_events(struct xdpath_poller *p)
 {
+	uint64_t nudges;
+
+	if ((p->fds[0].revents & POLLIN) && read(p->fds[0].fd, &nudges, sizeof(nudges)) < 0 &&
+	    errno != EAGAIN)
+		return -errno;
 	for (uint32_t i = 0; i < p->n; i++)
 		if (p->fds[i + 1].revents & (POLLERR | POLLHUP | POLLNVAL)) {
 			int err = 0;

@@ -154,11 +154,8 @@ int xdpath_workers_start(struct xdpath_datapath *dp)
 
 void xdpath_workers_stop(struct xdpath_datapath *dp)
 {
-	uint64_t one = 1;
-
 	__atomic_store_n(&dp->stop, true, __ATOMIC_RELEASE);
-	if (write(dp->wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
-		return; /* an eventfd of ours always takes a 1 */
+	xdpath_datapath_nudge(dp);
 	for (uint32_t i = 0; i < dp->running; i++)
 		pthread_join(dp->thread[i], NULL);
 	dp->running = 0;
