@@ -24,7 +24,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#define N     2048U
+#ifndef N
+#define N 2048U
+#endif
 #define FRAME 4096U
 #define BATCH 64U
 

@@ -373,9 +373,11 @@ for mode in copy generic; do
 	what="$mode, detached, and another attached"
 	begin -m $mode
 	traffic
+	kill -STOP "${xd_pid[f]}" # or it may see the moment between the two
 	bpftool link detach id "$(link_of "$(xdp_prog_id "$HD" d1)")"
 	ip -n "$HD" link set dev d1 "$([ $mode = copy ] && echo xdpdrv || echo xdpgeneric)" \
 		obj "$B/bpf/xdpath_pass.bpf.o" sec xdp.frags
+	kill -CONT "${xd_pid[f]}"
 	ended "$what" f "d1: $replaced"
 	traffic_off
 	books "$what"
