@@ -125,7 +125,7 @@ $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libxdpath.a
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $$($(PKG_CONFIG) --libs $(LIB_LIBS)) -lm
 
 # what xdpath is compared with: our library is not even offered to the linker
-$(B)/tests/bench/bare $(B)/tests/bench/rtt: $(B)/tests/bench/%: $(B)/tests/bench/%.o
+$(B)/tests/bench/bare $(B)/tests/bench/bare_deep $(B)/tests/bench/rtt: $(B)/tests/bench/%: $(B)/tests/bench/%.o
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $< $$($(PKG_CONFIG) --libs libbpf)
 
@@ -215,4 +215,4 @@ lint: deps-lint $(SKEL) ## clang-format, clang-tidy, cppcheck, shellcheck: clean
 clean: ## remove build/
 	rm -rf build
 
--include $(shell find $(B) -name '*.d' 2>/dev/null)
+-include $(shell find $(B) -path $(B)/vm -prune -o -name '*.d' -type f -print 2>/dev/null)
