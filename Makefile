@@ -57,7 +57,7 @@ CONF_OBJ := $(CONF_SRC:%.c=$(B)/%.o)
 CONF_BIN := $(B)/tests/conf/conf
 HEADERS := $(wildcard include/xdpath/*.h)
 
-.PHONY: all help deps check check-unit check-netns conformance check-long ci demo bench install uninstall fmt lint clean
+.PHONY: all help deps check check-unit check-netns conformance check-vm vm-run vm-shell check-long ci demo bench install uninstall fmt lint clean
 .DEFAULT_GOAL := all
 
 all: $(B)/xdpath $(B)/libxdpath.a $(B)/libxdpath.so $(B)/xdpath.pc $(BPF_OBJ) $(SKEL) ## build everything into build/
@@ -69,9 +69,9 @@ help: ## this list
 deps: ## install what is missing, by the distribution's package manager
 	$(Q)tools/deps.sh
 
-.PHONY: deps-lint
-deps-lint:
-	$(Q)tools/deps.sh lint
+.PHONY: deps-lint deps-vm
+deps-lint deps-vm: deps-%:
+	$(Q)tools/deps.sh $*
 
 # ---- BPF ----------------------------------------------------------------------------------------
 
@@ -163,11 +163,26 @@ check-netns: all $(UNIT_BIN) ## namespace and veth tests only (as root); TEST=na
 conformance: $(CONF_BIN) ## the kernel's AF_XDP contract and ours, row by row (as root); TEST=name runs one
 	$(Q)B=$(B) V=1 tests/run.sh conf $(TEST)
 
-check-long: deps ## the loops of hundreds too
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(BENCH_BIN) $(CONF_BIN)
-	$(Q)B=$(B) LONG=1 tests/run.sh unit netns conf
+check-vm: deps-vm ## real NIC drivers in a virtual machine (as root, under 5 minutes); see tests/vm/README.md
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(CONF_BIN)
+	$(Q)B=$(B) tests/run.sh vm
 
-ci: ## what .ci/run does: check, the same under ASan and UBSan, lint
+NIC ?= igb
+KERNEL ?= new
+
+vm-run: deps-vm ## one guest test: TEST=smoke NIC="igb virtio:4" KERNEL=new|6.12|6.1
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(CONF_BIN)
+	$(Q)B=$(B) tests/vm/lab run -k $(KERNEL) $(NIC:%=-n %) $(TEST)
+
+vm-shell: deps-vm ## a shell in the guest: NIC=igb KERNEL=new|6.12|6.1
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(CONF_BIN)
+	$(Q)B=$(B) tests/vm/lab shell -k $(KERNEL) $(NIC)
+
+check-long: deps-vm ## the loops of hundreds too, and all NICs and kernels in virtual machines
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(BENCH_BIN) $(CONF_BIN)
+	$(Q)B=$(B) LONG=1 tests/run.sh unit netns conf vm
+
+ci: ## what .ci/run does: check, the same under ASan and UBSan, check-vm, lint
 	$(Q)tests/ci.sh
 
 demo: deps ## install, build, carry real traffic through `xdpath forward` over veth (as root)
@@ -199,7 +214,7 @@ uninstall: ## what install put there
 	rm -rf $(DESTDIR)$(PREFIX)/include/xdpath
 
 C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/conf/*.[ch] tests/bench/*.[ch] docs/examples/*.c)
-SH_FILES = $(wildcard tools/*.sh tools/xdpath-lab tests/*.sh tests/netns/*.sh tests/bench/*.sh .ci/run)
+SH_FILES = $(wildcard tools/*.sh tools/xdpath-lab tests/*.sh tests/netns/*.sh tests/bench/*.sh tests/vm/*.sh tests/vm/lab tests/vm/init .ci/run)
 
 fmt: ## clang-format in place
 	$(Q)clang-format -i $(C_FILES)

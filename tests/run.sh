@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
 #
-# tests/run.sh SUITE... [NAME...]: run the suites `unit`, `netns` and `conf`, only the tests named if any are.
+# tests/run.sh SUITE... [NAME...]: run the suites `unit`, `netns`, `conf` and `vm`, only the tests named if any are.
 # Called by `make check`; B is the build folder, V=1 shows all output, LONG=1 runs the long loops.
 # The last line is always "N passed, N failed, N skipped"; exit 1 if anything failed.
 set -u
@@ -16,8 +16,8 @@ passed=0 failed=0 skipped=0
 suites=() names=()
 for arg in "$@"; do
 	case $arg in
-	unit | netns | conf) suites+=("$arg") ;;
-	-*) echo "run.sh: unknown option '$arg'; usage: tests/run.sh unit|netns|conf... [NAME...]" >&2 && exit 2 ;;
+	unit | netns | conf | vm) suites+=("$arg") ;;
+	-*) echo "run.sh: unknown option '$arg'; usage: tests/run.sh unit|netns|conf|vm... [NAME...]" >&2 && exit 2 ;;
 	*) names+=("$arg") ;;
 	esac
 done
@@ -94,6 +94,11 @@ missing() { # SUITE TEXT
 	add "$1" - 0 1 0 0 "$XDPATH_TEST_TMP/out"
 }
 
+skip() { # SUITE NAME WHY
+	echo "skip $2: $3" >"$XDPATH_TEST_TMP/out"
+	add "$1" "$2" 0 0 1 0 "$XDPATH_TEST_TMP/out"
+}
+
 # Why namespace tests cannot run here; nothing if they can.
 obstacle() {
 	local dir
@@ -103,16 +108,16 @@ obstacle() {
 	unshare --net ip link add name v0 type veth peer name v1 2>/dev/null || echo "this kernel has no veth (CONFIG_VETH)"
 }
 
-# One namespace test, in the background: its output, status and time into files of its own.
-netns_job() { # NAME LETTER
-	export XDPATH_TEST_LETTER=$2
-	local out=$XDPATH_TEST_TMP/netns.$1 rc took
-	run_one bash "tests/netns/test_$1.sh"
+# One script with its totals, in the background: its output, status and time into files of its own.
+script_job() { # SUITE NAME LETTER SCRIPT
+	export XDPATH_TEST_LETTER=$3
+	local out=$XDPATH_TEST_TMP/$1.$2 rc took
+	run_one bash "$4"
 	echo "$rc $took" >"$out.end"
 }
 
-netns_result() { # NAME
-	local out=$XDPATH_TEST_TMP/netns.$1 rc took p='' n='' s=''
+script_result() { # SUITE NAME
+	local out=$XDPATH_TEST_TMP/$1.$2 rc took p='' n='' s=''
 	read -r rc took <"$out.end"
 	read -r p n s < <(tail -n 40 "$out" |
 		sed -n 's/^\([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p' | tail -n 1)
@@ -120,7 +125,7 @@ netns_result() { # NAME
 		n=$((${n:-0} + 1))
 		echo "ended with status $rc" >>"$out"
 	fi
-	add netns "$1" "${p:-0}" "$n" "${s:-0}" "$took" "$out"
+	add "$1" "$2" "${p:-0}" "$n" "${s:-0}" "$took" "$out"
 }
 
 # They mostly wait, and know nothing of each other: JOBS (2) at a time.
@@ -135,8 +140,7 @@ run_netns() {
 	why=$(obstacle)
 	if [ -n "$why" ]; then
 		for name in "${todo[@]}"; do
-			echo "skip $name: $why" >"$XDPATH_TEST_TMP/out"
-			add netns "$name" 0 0 1 0 "$XDPATH_TEST_TMP/out"
+			skip netns "$name" "$why"
 		done
 		return
 	fi
@@ -145,13 +149,13 @@ run_netns() {
 			wait -n
 			running=$((running - 1))
 		fi
-		netns_job "$name" "${letters:0:1}" &
+		script_job netns "$name" "${letters:0:1}" "tests/netns/test_$name.sh" &
 		letters=${letters:1}
 		running=$((running + 1))
 	done
 	wait
 	for name in "${todo[@]}"; do
-		netns_result "$name"
+		script_result netns "$name"
 	done
 	check_leftovers
 }
@@ -177,6 +181,37 @@ run_conf() {
 		fi
 		add conf "run $i" "$p" "$n" "$s" "$took" "$out"
 	done
+}
+
+# Guest tests: a boot for each line of tests/vm/short; in the long run of tests/vm/all, and the lab's own test.
+run_vm() {
+	local list=tests/vm/short line args
+	[ ${#names[@]} = 0 ] || return 0 # `make vm-run` runs a single one
+	[ "$(id -u)" = 0 ] || { skip vm machines "not root: taps and namespaces need it" && return; }
+	if [ -n "$LONG" ]; then
+		list=tests/vm/all
+		script_job vm selftest '' tests/vm/selftest.sh
+		script_result vm selftest
+	fi
+	while read -r line; do
+		read -ra args <<<"${line%%#*}"
+		[ ${#args[@]} = 0 ] || boot "${args[@]}" || return
+	done <$list
+}
+
+# One machine; a row for each of its tests. Status 1 if there can be no machine here.
+boot() { # ARGS of lab run
+	local dir=$XDPATH_TEST_TMP/vm out=$XDPATH_TEST_TMP/out name p n s took begin=$SECONDS
+	rm -rf "$dir"
+	tests/vm/lab run -o "$dir" "$@" >"$out" 2>&1 </dev/null
+	case $? in
+	0 | 1) [ ! -s "$dir/results" ] || echo "  vm     $(head -n 1 "$out") ($((SECONDS - begin)) s)" ;;
+	77) skip vm machines "$(tail -n 1 "$out")" && return 1 ;;
+	esac
+	[ -s "$dir/results" ] || { add vm "$*" 0 1 0 $((SECONDS - begin)) "$out" && return; }
+	while read -r name p n s took; do
+		add vm "$name" "$p" "$n" "$s" "$took" "$dir/$name.log"
+	done <"$dir/results"
 }
 
 # Processes with our mark in their environment. This script got it after its start, so has it not; the

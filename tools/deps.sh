@@ -3,7 +3,8 @@
 #
 # `make deps`: install what building, the demo and the tests need, through the distribution's package
 # manager. Called by every `make check` and `make demo`: silent and quick when nothing is missing.
-# With the argument `lint`: what `make lint` and the sanitizer builds need, too.
+# With the argument `lint`: what `make lint` and the sanitizer builds need, too. With `vm`: what the VM lab
+# unpacks kernels with; QEMU and the kernels themselves it fetches on its own.
 set -u
 export LC_ALL=C DEBIAN_FRONTEND=noninteractive
 
@@ -18,6 +19,8 @@ fedora=(glibc-devel pkgconf-pkg-config clang llvm bpftool libbpf-devel libxdp-de
 if [ "${1:-}" = lint ]; then
 	debian+=(clang-format clang-tidy cppcheck shellcheck)
 	fedora+=(clang-tools-extra cppcheck ShellCheck libasan libubsan libtsan)
+elif [ "${1:-}" = vm ]; then
+	debian+=(xz-utils zstd)
 fi
 
 die() {

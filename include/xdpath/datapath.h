@@ -55,6 +55,15 @@ struct xdpath_attempt {
 
 #define XDPATH_ATTEMPTS_MAX 6
 
+/* What the user should know though the datapath was opened: one line, "DEV: what; what to do". */
+struct xdpath_notice {
+	const char *key; /* "no-carrier", "queues-not-served"; a stable name */
+	uint32_t port;
+	char text[300];
+};
+
+#define XDPATH_NOTICES_MAX 8
+
 struct xdpath_worker {
 	struct xdpath_datapath *dp;
 	uint32_t id;
@@ -88,6 +97,10 @@ struct xdpath_datapath;
  * recorded. Errors are those of port, prog and socket; -EOPNOTSUPP with reason NO_ZEROCOPY or
  * NO_NATIVE when `worst` could not be had. diag, on success, tells the best reason why the mode is
  * not better, or R_NONE.
+ *
+ * Drivers reset their device when a program is attached and when a queue is bound: a port that has
+ * had a carrier is waited for until it has it again, open.wait_ms at most. What remains amiss is a
+ * notice, not an error.
  */
 XDPATH_API int xdpath_datapath_open(struct xdpath_datapath **out,
 				    const struct xdpath_datapath_opts *o);
@@ -104,6 +117,8 @@ XDPATH_API void xdpath_datapath_close(struct xdpath_datapath *dp);
 XDPATH_API enum xdpath_mode xdpath_datapath_mode(const struct xdpath_datapath *dp);
 XDPATH_API const struct xdpath_attempt *xdpath_datapath_attempts(const struct xdpath_datapath *dp,
 								 uint32_t *n);
+XDPATH_API const struct xdpath_notice *xdpath_datapath_notices(const struct xdpath_datapath *dp,
+							       uint32_t *n);
 XDPATH_API const struct xdpath_port *xdpath_datapath_port(const struct xdpath_datapath *dp,
 							  uint32_t i);
 XDPATH_API const struct xdpath_prog *xdpath_datapath_prog(const struct xdpath_datapath *dp,
@@ -122,6 +137,11 @@ XDPATH_API void xdpath_datapath_set_mtu(struct xdpath_datapath *dp, uint32_t por
  * wait for the next frame. Any thread; enters the kernel once for each worker.
  */
 XDPATH_API void xdpath_datapath_nudge(struct xdpath_datapath *dp);
+/*
+ * The port's link is up with carrier, or not (as it is at opening): without one no TX is taken for
+ * stuck. From each worker's next pass on; any thread; the kernel is not entered.
+ */
+XDPATH_API void xdpath_datapath_set_link(struct xdpath_datapath *dp, uint32_t port, bool running);
 /* All frames by owner; after stop. */
 XDPATH_API void xdpath_datapath_audit(const struct xdpath_datapath *dp, struct xdpath_ledger *out);
 

@@ -20,7 +20,7 @@ enum xdpath_poll_mode { XDPATH_POLL_BLOCK = 0, XDPATH_POLL_SPIN = 1 };
 struct xdpath_knobs {
 	uint32_t umem_frames, umem_frame_size, umem_headroom, umem_hugepages;
 	uint32_t ring_rx, ring_tx, ring_fill, ring_comp;
-	uint32_t open_wait_ms;
+	uint32_t open_wait_ms, open_quirks;
 	uint32_t rx_batch;
 	uint32_t poll_mode; /* enum xdpath_poll_mode */
 	uint32_t tx_kick_budget, tx_stall_us;

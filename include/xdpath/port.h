@@ -48,7 +48,10 @@ struct xdpath_port {
 	uint32_t ring_rx, ring_tx, ring_rx_max, ring_tx_max;
 	bool rxvlan, lro;	     /* RX VLAN stripping, large receive offload: on now */
 	enum xdpath_attach attached; /* XDP program in place */
-	uint32_t prog_id; /* its id, 0 if none (or one for each mode: see xdpath_prog_query) */
+	uint32_t prog_id;  /* its id, 0 if none (or one for each mode: see xdpath_prog_query) */
+	bool carrier_seen; /* it has, or had, a carrier since it was made; also if not known */
+	uint32_t carrier_downs; /* how often it went, 0 also if not known */
+	bool link_reset;	/* opening a datapath took the carrier away */
 };
 
 /*

@@ -24,6 +24,7 @@ struct xdpath_socket_opts {
 					 kernel's */
 	bool no_rx, no_tx;	      /* one-way socket: a ring that is not there costs nothing */
 	bool single_frag;	      /* do not ask for packets of several fragments (XDP_USE_SG) */
+	bool no_quirks;		      /* do not heed known faults of the driver */
 	uint32_t wait_ms;	      /* how long a busy queue is waited for; 0 means not at all */
 	struct xdpath_frames *frames; /* the owning thread's cache; required */
 	const struct xdpath_socket *share; /* a socket on the same UMEM, NULL for the first */
@@ -39,12 +40,27 @@ struct xdpath_socket_stats {
 
 /* System calls and what they said; written by the owning thread, read with xdpath_counted(). */
 struct xdpath_socket_counters {
-	uint64_t tx_kicks;     /* sendto() */
-	uint64_t tx_again;     /* ... that said "more is left" (EAGAIN) */
-	uint64_t tx_dropped;   /* ... that said "the device dropped one" (EBUSY): packets */
-	uint64_t tx_no_buffer; /* ... that said ENOBUFS */
-	uint64_t rx_kicks;     /* recvfrom() for the fill ring */
-	uint64_t polls;	       /* poll() in which the socket took part */
+	uint64_t tx_kicks;	 /* sendto() */
+	uint64_t tx_again;	 /* ... that said "more is left" (EAGAIN) */
+	uint64_t tx_dropped;	 /* ... that said "the device dropped one" (EBUSY): packets */
+	uint64_t tx_no_buffer;	 /* ... that said ENOBUFS */
+	uint64_t rx_kicks;	 /* recvfrom() for the fill ring */
+	uint64_t tx_stuck_kicks; /* sendto() because nothing was completed for long */
+	uint64_t polls;		 /* poll() in which the socket took part */
+};
+
+/*
+ * TX that stands still: frames handed to the device, none completed for 100 ms or more. The owning
+ * thread looks now and then, and kicks again; stuck_ns and frames are read with xdpath_counted().
+ */
+struct xdpath_tx_watch {
+	uint64_t stuck_ns;  /* how long it stood still as of the last kick; 0: it moves */
+	uint64_t frames;    /* ... and how many descriptors wait */
+	uint64_t completed; /* as of the last look */
+	uint64_t since_ns;  /* ... which was then already so; 0: nothing was out */
+	uint64_t next_ns;   /* when to kick again */
+	uint32_t kicks;	    /* since it stands still */
+	bool link_down;	    /* the port is down or without carrier: nothing can move */
 };
 
 struct xdpath_socket {
@@ -56,6 +72,7 @@ struct xdpath_socket {
 	uint32_t kick_budget; /* descriptors a sendto() sends in copy mode, as the kernel took it */
 	int fatal;	      /* -errno once the socket can carry nothing more, 0 while it lives */
 	struct xdpath_socket_counters c;
+	struct xdpath_tx_watch watch;
 	struct xdpath_umem *umem;
 	struct {
 		void *map;
@@ -68,9 +85,10 @@ struct xdpath_socket {
  * Create, size, map, bind and fill: on return the fill ring is full and the socket is bound, but no
  * program sends it anything yet (xdpath_prog_set_socket). Enters the kernel; waits up to wait_ms
  * for a queue that a closed socket still holds. Errors: -EBUSY (queue held; diag names the holder),
- * -EOPNOTSUPP (no zero-copy), -EINVAL, -ENODEV, -ENETDOWN, -ENOBUFS (RLIMIT_MEMLOCK), -EPERM,
- * -ENOMEM. On failure nothing is left behind. Kernel 5.4; several queues or ports on one UMEM 5.10;
- * several fragments 6.6. Source: Documentation/networking/af_xdp.rst.
+ * -EOPNOTSUPP (no zero-copy, or one that would cut packets up), -EINVAL, -ENODEV, -ENETDOWN,
+ * -ENOBUFS (RLIMIT_MEMLOCK), -EPERM, -ENOMEM. On failure nothing is left behind. Kernel 5.4;
+ * several queues or ports on one UMEM 5.10; several fragments 6.6. Source:
+ * Documentation/networking/af_xdp.rst.
  */
 XDPATH_API int xdpath_socket_open(struct xdpath_socket **out, const struct xdpath_port *p,
 				  struct xdpath_umem *u, const struct xdpath_socket_opts *o);
@@ -88,6 +106,14 @@ XDPATH_API int xdpath_socket_kick(struct xdpath_socket *s);
 
 /* Wake the driver for an empty fill ring (zero-copy). Enters the kernel. */
 XDPATH_API void xdpath_socket_kick_rx(struct xdpath_socket *s);
+
+/*
+ * Look whether completions come; now_ns is CLOCK_MONOTONIC. While none came for 100 ms though
+ * frames are out and the link is up, kick TX and RX again, whatever need_wakeup says, at growing
+ * distances up to 1 s; each is counted. Enters the kernel only then. To be called every 100 ms or
+ * so while q.tx_outstanding is not 0: workers and the poller do.
+ */
+XDPATH_API void xdpath_socket_watch_tx(struct xdpath_socket *s, uint64_t now_ns);
 
 /* 0 or -errno. */
 XDPATH_API int xdpath_socket_stats(const struct xdpath_socket *s, struct xdpath_socket_stats *out);

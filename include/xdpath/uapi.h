@@ -33,6 +33,7 @@
 #define XDPATH_NETDEV_FAMILY	    "netdev"
 #define XDPATH_NETDEV_CMD_DEV_GET   1
 #define XDPATH_NETDEV_CMD_QUEUE_GET 10 /* 6.8 */
+#define XDPATH_NETDEV_CMD_NAPI_GET  11 /* 6.8 */
 #define XDPATH_NETDEV_CMD_NAPI_SET  14 /* 6.13 */
 
 #define XDPATH_NETDEV_A_DEV_IFINDEX	 1
@@ -46,6 +47,11 @@
 #define XDPATH_NETDEV_A_QUEUE_TYPE    3 /* 0 rx, 1 tx */
 #define XDPATH_NETDEV_A_QUEUE_NAPI_ID 4
 #define XDPATH_NETDEV_A_QUEUE_XSK     7 /* 6.15: present when an AF_XDP socket holds the queue */
+
+#define XDPATH_NETDEV_A_NAPI_IFINDEX	       1
+#define XDPATH_NETDEV_A_NAPI_ID		       2
+#define XDPATH_NETDEV_A_NAPI_DEFER_HARD_IRQS   5 /* 6.13 */
+#define XDPATH_NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT 6 /* 6.13 */
 
 #define XDPATH_XDP_ACT_BASIC	    (1 << 0)
 #define XDPATH_XDP_ACT_REDIRECT	    (1 << 1)

@@ -47,7 +47,12 @@ static uint32_t pending(struct end *e)
 
 static uint32_t recv_some(struct end *e, struct xdp_desc *d, uint32_t max)
 {
-	return xdpath_rx_burst(&api_of(e)->s->q, d, max);
+	struct xdpath_socket *s = api_of(e)->s;
+	uint32_t n = xdpath_rx_burst(&s->q, d, max);
+
+	if (n == 0 && xdpath_prod_need_wakeup(&s->q.fill)) /* zero-copy: the NIC ran dry */
+		xdpath_socket_kick_rx(s);
+	return n;
 }
 
 static void give(struct end *e, const struct xdp_desc *d, uint32_t n)
@@ -105,7 +110,7 @@ int api_open(struct api *a, const struct api_opts *o)
 	err = xdpath_umem_carve(a->umem, o->frames ? o->frames : 4096, &a->frames);
 	need(err == 0, "no %u frames left: %s", o->frames, strerror(-err));
 	so.queue = o->queue;
-	so.mode = conf->mode == CONF_DRV ? XDPATH_MODE_COPY : XDPATH_MODE_GENERIC;
+	so.mode = end_mode();
 	so.ring_rx = o->rx;
 	so.ring_tx = o->tx;
 	so.ring_fill = o->no_rx ? 64 : o->fill; /* or it takes the frames to send from */
@@ -115,6 +120,7 @@ int api_open(struct api *a, const struct api_opts *o)
 	so.tx_kick_budget = o->tx_budget;
 	so.single_frag = !o->several;
 	so.wait_ms = 1000;
+	so.no_quirks = true; /* the driver itself is looked at */
 	so.frames = a->frames;
 	so.share = first ? first->s : NULL;
 	so.diag = &a->diag;
@@ -150,7 +156,7 @@ int api_steer(struct xdpath_prog **g, const struct api *a, uint32_t queue)
 	struct xdpath_diag d = {0};
 	int err;
 
-	po.attach = conf->mode == CONF_DRV ? XDPATH_ATTACH_NATIVE : XDPATH_ATTACH_GENERIC;
+	po.attach = end_attach();
 	po.steer = XDPATH_STEER_L2;
 	po.diag = &d;
 	if (!*g) {

@@ -4,10 +4,6 @@
  * written to the TX ring as they are. What must arrive follows from the list and from how this
  * kernel goes on after a bad one.
  */
-#include <errno.h>
-#include <stdlib.h>
-#include <string.h>
-
 #include "raw.h"
 
 #define C XDP_PKT_CONTD
@@ -21,25 +17,17 @@ struct setup {
 
 static int open_pair(const struct setup *s, struct raw *tx, struct raw *rx)
 {
-	struct raw_opts o = {.dev = NET_A,
-			     .chunk = s->chunk,
-			     .huge = s->huge,
-			     .several = s->several,
-			     .umem_flags = s->unaligned ? XDP_UMEM_UNALIGNED_CHUNK_FLAG : 0};
-	int err;
+	const struct raw_opts to = {.chunk = s->chunk,
+				    .huge = s->huge,
+				    .several = s->several,
+				    .umem_flags = s->unaligned ? XDP_UMEM_UNALIGNED_CHUNK_FLAG : 0};
+	const struct raw_opts ro = {.several = s->several};
 
 	if (s->huge && !conf->k.hugepages)
 		return conf_skip("no 2 MiB pages could be reserved (vm.nr_hugepages)");
 	if (s->several && !conf->k.sg)
-		return conf_skip("this kernel has no packets of several fragments (XDP_USE_SG)");
-	attempt(net_make(s->several ? 9000 : 1500));
-	err = raw_open(tx, &o);
-	need(err == 0, "%s: %s", tx->stage, strerror(-err));
-	o = (struct raw_opts){.several = s->several};
-	err = raw_open(rx, &o);
-	need(err == 0, "%s: %s", rx->stage, strerror(-err));
-	attempt(net_attach(NET_B, NET_REDIRECT));
-	return net_socket(0, rx->e.fd);
+		return conf_no_frags();
+	return raw_pair(tx, rx, &to, &ro, s->several ? 9000 : 1500);
 }
 
 struct item {
@@ -52,9 +40,9 @@ struct item {
  * items of the others count as invalid. */
 static int run_list(struct raw *tx, struct raw *rx, const struct item *list, uint32_t n)
 {
-	struct xdp_desc d[64], in[64], lost[64];
+	struct xdp_desc d[64], in[64], lost[64], lead[64];
 	struct flow f = {0};
-	uint32_t want[64], nwant = 0, nlost = 0, got = 0, k, number;
+	uint32_t want[64], nwant = 0, nlost = 0, nlead = 0, got = 0, k, number;
 	uint64_t until = conf_now_ms() + CONF_PATIENCE_MS;
 	struct end_stats st;
 	bool several = false;
@@ -65,7 +53,6 @@ static int run_list(struct raw *tx, struct raw *rx, const struct item *list, uin
 		bool good = true;
 
 		several = several || d[i].options & C;
-
 		/* where nothing is drained, a bad one is the end, and the next a beginning */
 		for (k = 0; i + k < n && (k == 0 || (d[i + k - 1].options & C &&
 						     (conf->k.drains_contd || good)));
@@ -73,6 +60,8 @@ static int run_list(struct raw *tx, struct raw *rx, const struct item *list, uin
 			good = good && list[i + k].good;
 		for (uint32_t j = i; !good && j < i + k; j++)
 			lost[nlost++] = d[j];
+		for (uint32_t j = i; !good && list[j].good; j++)
+			lead[nlead++] = d[j];
 		if (!good)
 			continue;
 		flow_write(&tx->e, &d[i], k, &f, i);
@@ -100,6 +89,8 @@ static int run_list(struct raw *tx, struct raw *rx, const struct item *list, uin
 	}
 	if (!conf->k.reclaims_invalid)
 		raw_forget(tx, lost, nlost);
+	else if (several && !conf->k.reclaims_lead)
+		raw_forget(tx, lead, nlead);
 	attempt(flow_drain(&tx->e));
 	need(rx->e.recv(&rx->e, in, 64) == 0, "more than %u packets came", nwant);
 	attempt(end_stats(&tx->e, &st));
@@ -116,7 +107,7 @@ static int inv_desc(const void *arg)
 {
 	const struct setup *s = arg;
 	const bool any_page = s->unaligned && (s->huge || conf->k.unaligned_pages);
-	struct raw tx, rx;
+	struct raw tx = {0}, rx;
 	uint64_t size;
 
 	attempt(open_pair(s, &tx, &rx));
@@ -185,9 +176,11 @@ static int too_many_frags(const void *arg)
 	list[n++] = (struct item){0, 64, 0, true};
 	for (uint32_t i = 0; i < most; i++, n++) /* exactly as many as go */
 		list[n] = (struct item){n * 4096, 64, i + 1 < most ? C : 0, true};
-	for (uint32_t i = 0; i < most; i++, n++) /* the last says that there is more: too much */
-		list[n] = (struct item){n * 4096, 64, C, i + 1 < most};
-	list[n] = (struct item){n * 4096, 64, 0, true}; /* goes with it, or is one by itself */
+	/* one more is too much: the next, where it goes with them, else the last that announces it
+	 */
+	for (uint32_t i = 0; i < most; i++, n++)
+		list[n] = (struct item){n * 4096, 64, C, i + 1 < most || conf->k.drains_contd};
+	list[n] = (struct item){n * 4096, 64, 0, !conf->k.drains_contd};
 	n++;
 	list[n] = (struct item){n * 4096, 64, 0, true};
 	n++;
@@ -202,31 +195,23 @@ static int unaligned_flow(const void *arg)
 			 .len = s->several ? 8900 : 64,
 			 .odd_off = 4096 - 32,
 			 .data_at = 256};
-	struct raw_opts o = {.dev = NET_A,
-			     .huge = s->huge,
-			     .several = s->several,
-			     .umem_flags = XDP_UMEM_UNALIGNED_CHUNK_FLAG};
+	const struct raw_opts to = {.huge = s->huge,
+				    .several = s->several,
+				    .umem_flags = XDP_UMEM_UNALIGNED_CHUNK_FLAG};
+	struct raw_opts ro = to;
 	struct raw tx, rx;
-	int err;
 
 	if (s->huge && !conf->k.hugepages)
 		return conf_skip("no 2 MiB pages could be reserved (vm.nr_hugepages)");
 	if (s->several && !conf->k.sg)
-		return conf_skip("this kernel has no packets of several fragments (XDP_USE_SG)");
+		return conf_no_frags();
 	if (!s->huge && !conf->k.unaligned_pages)
 		f.odd_off = 100;
-	attempt(net_make(s->several ? 9000 : 1500));
-	err = raw_open(&tx, &o);
-	need(err == 0, "%s: %s", tx.stage, strerror(-err));
-	tx.tx_step = 2; /* odd ones reach into the next frame */
 	f.batch = 32;
-	o.dev = NULL;
-	o.post = 256;
-	o.post_step = 4096 + 40; /* frames begin anywhere */
-	err = raw_open(&rx, &o);
-	need(err == 0, "%s: %s", rx.stage, strerror(-err));
-	attempt(net_attach(NET_B, NET_REDIRECT));
-	attempt(net_socket(0, rx.e.fd));
+	ro.post = 256;
+	ro.post_step = 4096 + 40; /* frames begin anywhere */
+	attempt(raw_pair(&tx, &rx, &to, &ro, s->several ? 9000 : 1500));
+	tx.tx_step = 2; /* odd ones reach into the next frame */
 	return flow_run(&tx.e, &rx.e, &f);
 }
 
@@ -235,11 +220,15 @@ static int unaligned_flow(const void *arg)
 	{                     \
 		__VA_ARGS__   \
 	}
-#define DESC(number, name_, what_, fn_, ...)                                           \
+#define TEST(number, name_, what_, fn_, why, ...)                                      \
 	{                                                                              \
 		.row = (number), .name = (name_), .modes = CONF_BOTH, .what = (what_), \
-		.fn = (fn_), .arg = SETUP(__VA_ARGS__)                                 \
+		.fn = (fn_), .arg = SETUP(__VA_ARGS__), .not_zc = (why)                \
 	}
+#define DESC(number, name, what, fn, ...) TEST(number, name, what, fn, NULL, __VA_ARGS__)
+#define SMALL_PAGES(number, name, what, fn, ...)                                                \
+	TEST(number, name, what, fn, "it is chance whether two pages are one piece to the NIC", \
+	     __VA_ARGS__)
 
 const struct conf_test desc_tests[] = {
 	DESC(8, "ALIGNED_INV_DESC", "10 descriptors, 5 of them bad", inv_desc, .chunk = 4096),
@@ -247,26 +236,27 @@ const struct conf_test desc_tests[] = {
 	     .chunk = 2048),
 	DESC(10, "UNALIGNED_INV_DESC", "2 MiB pages", inv_desc, .chunk = 4096, .unaligned = true,
 	     .huge = true),
-	DESC(10, "UNALIGNED_INV_DESC_4K_PAGES", "4 KiB pages", inv_desc, .chunk = 4096,
-	     .unaligned = true),
+	SMALL_PAGES(10, "UNALIGNED_INV_DESC_4K_PAGES", "4 KiB pages", inv_desc, .chunk = 4096,
+		    .unaligned = true),
 	DESC(11, "UNALIGNED_INV_DESC_4001_FRAME_SIZE", "2 MiB pages, the UMEM ends inside a page",
 	     inv_desc, .chunk = 4001, .unaligned = true, .huge = true),
-	DESC(11, "UNALIGNED_INV_DESC_4001_4K_PAGES", "4 KiB pages, the UMEM ends inside a page",
-	     inv_desc, .chunk = 4001, .unaligned = true),
+	SMALL_PAGES(11, "UNALIGNED_INV_DESC_4001_4K_PAGES",
+		    "4 KiB pages, the UMEM ends inside a page", inv_desc, .chunk = 4001,
+		    .unaligned = true),
 	DESC(25, "SEND_RECEIVE_UNALIGNED", "2 MiB pages, odd packets across a page's end",
 	     unaligned_flow, .huge = true),
-	DESC(25, "SEND_RECEIVE_UNALIGNED_4K_PAGES", "4 KiB pages, odd packets across a page's end",
-	     unaligned_flow, .huge = false),
+	SMALL_PAGES(25, "SEND_RECEIVE_UNALIGNED_4K_PAGES",
+		    "4 KiB pages, odd packets across a page's end", unaligned_flow, .huge = false),
 	DESC(26, "SEND_RECEIVE_UNALIGNED_9K_PACKETS", "2 MiB pages, 1024 packets of 8900 bytes",
 	     unaligned_flow, .huge = true, .several = true),
-	DESC(26, "SEND_RECEIVE_UNALIGNED_9K_4K_PAGES", "4 KiB pages, 1024 packets of 8900 bytes",
-	     unaligned_flow, .several = true),
+	SMALL_PAGES(26, "SEND_RECEIVE_UNALIGNED_9K_4K_PAGES",
+		    "4 KiB pages, 1024 packets of 8900 bytes", unaligned_flow, .several = true),
 	DESC(27, "ALIGNED_INV_DESC_MULTI_BUFF", "17 descriptors of several fragments",
 	     inv_desc_frags, .chunk = 4096, .several = true),
 	DESC(28, "UNALIGNED_INV_DESC_MULTI_BUFF", "the same, unaligned, 2 MiB pages",
 	     inv_desc_frags, .chunk = 4096, .unaligned = true, .huge = true, .several = true),
-	DESC(28, "UNALIGNED_INV_DESC_MULTI_BUFF_4K", "the same, unaligned, 4 KiB pages",
-	     inv_desc_frags, .chunk = 4096, .unaligned = true, .several = true),
+	SMALL_PAGES(28, "UNALIGNED_INV_DESC_MULTI_BUFF_4K", "the same, unaligned, 4 KiB pages",
+		    inv_desc_frags, .chunk = 4096, .unaligned = true, .several = true),
 	DESC(29, "TOO_MANY_FRAGS", "as many as go, and one more", too_many_frags, .chunk = 4096,
 	     .several = true),
 	{0},

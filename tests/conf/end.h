@@ -43,6 +43,19 @@ static inline uint64_t end_flat(const struct end *e, uint64_t addr)
 
 int end_stats(const struct end *e, struct end_stats *st);
 
+/* The test's mode, as the library calls it. */
+static inline enum xdpath_mode end_mode(void)
+{
+	return conf->mode == CONF_ZC	? XDPATH_MODE_ZEROCOPY
+	       : conf->mode == CONF_DRV ? XDPATH_MODE_COPY
+					: XDPATH_MODE_GENERIC;
+}
+
+static inline enum xdpath_attach end_attach(void)
+{
+	return end_mode() == XDPATH_MODE_GENERIC ? XDPATH_ATTACH_GENERIC : XDPATH_ATTACH_NATIVE;
+}
+
 /* ---- api.c ---- */
 
 struct api_opts {

@@ -75,8 +75,7 @@ static int ring_check(const void *arg)
 
 	if (c->bound) {
 		attempt(net_make(1500));
-		got = raw_open(&r, &(struct raw_opts){.tx = RAW_NONE});
-		need(got == 0, "%s: %s", r.stage, strerror(-got));
+		attempt(raw_need(&r, &(struct raw_opts){.tx = RAW_NONE}));
 		fd = r.e.fd;
 	} else {
 		fd = raw_socket();
@@ -95,8 +94,7 @@ static int reg_bound(const void *arg)
 
 	(void)arg;
 	attempt(net_make(1500));
-	got = raw_open(&r, &(struct raw_opts){0});
-	need(got == 0, "%s: %s", r.stage, strerror(-got));
+	attempt(raw_need(&r, &(struct raw_opts){0}));
 	got = raw_reg(r.e.fd, r.e.area, r.size, 4096, 0, 0, 0);
 	need(got == -EBUSY, "%s", strerror(-got));
 	return CONF_OK;

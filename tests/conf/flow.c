@@ -174,6 +174,16 @@ int flow_send(struct end *tx, const struct flow *f, uint32_t from, uint32_t n)
 	return CONF_OK;
 }
 
+/* Take completions. In zero-copy a driver stops when these fill their ring, and wants a call. */
+static uint32_t collect(struct end *tx)
+{
+	uint32_t n = tx->reap(tx);
+
+	if (conf->mode == CONF_ZC)
+		tx->kick(tx);
+	return n;
+}
+
 int flow_drain(struct end *tx)
 {
 	uint64_t until = conf_now_ms() + CONF_PATIENCE_MS;
@@ -181,7 +191,7 @@ int flow_drain(struct end *tx)
 	while (tx->pending(tx)) {
 		if (conf_now_ms() >= until)
 			return tx->audit(tx); /* it knows which */
-		if (!tx->reap(tx))
+		if (!collect(tx))
 			conf_pause();
 	}
 	return CONF_OK;
@@ -224,7 +234,7 @@ int flow_wait(struct end *tx, struct end *rx, const struct flow *f, struct flow_
 		     want);
 		if (s->got == before) {
 			if (tx)
-				tx->reap(tx);
+				collect(tx);
 			conf_pause();
 		}
 	}

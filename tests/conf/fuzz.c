@@ -23,7 +23,7 @@
 #include "raw.h"
 
 #define FRAGS 20U
-#define MTU   3000U
+#define MTU   (conf->nic ? 1500U : 3000U) /* of a veth: several fragments fit */
 
 /* All frames the application's, rings in ordinary memory. */
 struct judge {
@@ -62,6 +62,8 @@ static int judge_open(const struct api *a)
 	judge.f.first = 0;
 	judge.f.end = judge.f.total; /* the whole UMEM: only the kernel's rules shall count */
 	judge.q.frames = &judge.f;
+	if (conf->nic && judge.q.tx_max_frags > conf->k.frags)
+		judge.q.tx_max_frags = conf->k.frags; /* see TX_FRAGS_LIMIT */
 	judge.q.tx = (struct xdpath_prod){.mask = 63,
 					  .size = 64,
 					  .k_producer = &judge.index[0],
@@ -249,6 +251,8 @@ static int fuzz(const void *arg)
 		ours = judge_packet(d, n);
 		if (ours == DROPPED && !conf->k.short_refused && xdpath_pkt_len(d, n) < 14)
 			continue; /* this kernel sends what is too short */
+		if (ours == DROPPED && conf->nic)
+			continue; /* nobody judges lengths; the NIC may not bear it */
 		attempt(kernel_packet(&a, d, n, &theirs));
 		/* the kernel also takes four bytes above the MTU, for a tag that is not there */
 		if (ours == DROPPED && theirs == TAKEN && xdpath_pkt_len(d, n) > MTU + 14 &&
@@ -258,7 +262,8 @@ static int fuzz(const void *arg)
 			return disagree(d, n, ours, theirs, total);
 		count[ours]++;
 	}
-	need(count[TAKEN] > total / 20 && count[INVALID] > total / 20 && count[DROPPED] > 0,
+	need(count[TAKEN] > total / 20 && count[INVALID] > total / 20 &&
+		     (count[DROPPED] > 0 || conf->nic),
 	     "%u taken, %u invalid, %u dropped of %u", count[0], count[1], count[2], total);
 	conf_note("seed %llu: %u taken, %u invalid, %u dropped", (unsigned long long)conf->seed,
 		  count[0], count[1], count[2]);

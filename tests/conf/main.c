@@ -4,6 +4,9 @@
  * verdicts as TAP, on demand as a table for docs/conformance.md.
  *
  *   conf [--markdown FILE] [--seed N] [--long] [--all] [--list] [NAME...]
+ *   conf --devices A,B --mode skb|drv|zc[,...] [...]
+ *
+ * The second form runs what is not about veth on two NICs that are wired to each other.
  *
  * Exit 0: all passed; 1: something failed; 77: nothing can be run here.
  */
@@ -31,10 +34,17 @@
 
 struct conf *conf;
 
-static const struct conf_test *const tables[] = {
-	rows_tests,   stat_tests, share_tests,	 desc_tests, errno_tests, errno_bind_tests,
-	kernel_tests, ring_tests, process_tests, mode_tests, fuzz_tests,
+#define TABLES (sizeof(tables) / sizeof(tables[0]))
+
+static const struct {
+	const struct conf_test *test;
+	bool nic; /* a NIC makes a difference */
+} tables[] = {
+	{rows_tests, true},    {stat_tests, true},	 {share_tests, true},  {desc_tests, true},
+	{errno_tests, false},  {errno_bind_tests, true}, {kernel_tests, true}, {ring_tests, true},
+	{process_tests, true}, {mode_tests, false},	 {fuzz_tests, true},
 };
+static uint32_t nic_modes; /* enum conf_mode, or-ed: asked for on NICs */
 static char **names;
 static int nnames;
 static long huge_added; /* to be taken off again */
@@ -63,6 +73,13 @@ int conf_skip(const char *fmt, ...)
 	vsnprintf(conf->text, sizeof(conf->text), fmt, ap);
 	va_end(ap);
 	return CONF_SKIP;
+}
+
+int conf_no_frags(void)
+{
+	return conf_skip(conf->mode == CONF_ZC
+				 ? "this driver's zero-copy has no packets of several fragments"
+				 : "this kernel has no packets of several fragments (XDP_USE_SG)");
 }
 
 void conf_note(const char *fmt, ...)
@@ -207,44 +224,82 @@ static bool wanted(const char *name)
 	return nnames == 0;
 }
 
+/* The verdict on one test in conf->mode. */
+static void run_test(const struct conf_test *t, struct report *r)
+{
+	unsigned int seconds = (t->seconds ? t->seconds : WATCHDOG_S) * (conf->nic ? 6 : 1);
+	const char *why = !conf->nic ? NULL : t->not_nic;
+	uint64_t begin = conf_now_ms();
+	int verdict;
+
+	if (!why && conf->mode == CONF_ZC)
+		why = t->not_zc;
+	verdict = why ? conf_skip("%s", why) : run(t->fn, t->arg, seconds);
+	report_verdict(r, t, conf->mode, verdict, conf_now_ms() - begin);
+}
+
 static void run_table(const struct conf_test *t, struct report *r)
 {
 	static const enum conf_mode modes[] = {CONF_SKB, CONF_DRV, CONF_ANY};
 
-	for (; t->name; t++) {
-		if (!wanted(t->name))
-			continue;
-		report_begin(r, t);
-		for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++) {
-			unsigned int seconds = t->seconds ? t->seconds : WATCHDOG_S;
-			uint64_t begin = conf_now_ms();
-			int verdict;
-
+	for (; t->name; t++)
+		for (size_t m = 0; wanted(t->name) && m < sizeof(modes) / sizeof(modes[0]); m++) {
 			if (!(t->modes & modes[m]))
 				continue;
 			conf->mode = modes[m];
-			verdict = run(t->fn, t->arg, seconds);
-			report_verdict(r, t, modes[m], verdict, conf_now_ms() - begin);
+			run_test(t, r);
 		}
-	}
+}
+
+/* All in one mode: drivers reset when it changes. Where it can not be had that is the verdict on
+ * all: a skip if the kernel or the driver refuses it, a failure if it does not work. */
+static void run_on_nics(enum conf_mode mode, struct report *r)
+{
+	char why[sizeof(conf->text)];
+	int can;
+
+	conf->mode = mode;
+	conf->text[0] = '\0';
+	can = nic_hold();
+	if (can == CONF_OK)
+		can = run(conf_probe, NULL, WATCHDOG_S * 6);
+	memcpy(why, conf->text, sizeof(why));
+	if (can == CONF_OK)
+		report_kernel(r, mode);
+	for (size_t i = 0; i < TABLES; i++)
+		for (const struct conf_test *t = tables[i].test; tables[i].nic && t->name; t++) {
+			if (!wanted(t->name))
+				continue;
+			if (can == CONF_OK) {
+				nic_after();
+				run_test(t, r);
+			} else {
+				memcpy(conf->text, why, sizeof(why));
+				report_verdict(r, t, mode, can, 0);
+			}
+		}
+	if (can == CONF_OK)
+		nic_after();
+	nic_release();
 }
 
 static void list(void)
 {
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		for (const struct conf_test *t = tables[i]; t->name; t++)
-			printf("%-36s %s%s%s %s\n", t->name, t->modes & CONF_SKB ? "SKB " : "",
+	for (size_t i = 0; i < TABLES; i++)
+		for (const struct conf_test *t = tables[i].test; t->name; t++)
+			printf("%-36s %s%s%s%s %s\n", t->name, t->modes & CONF_SKB ? "SKB " : "",
 			       t->modes & CONF_DRV ? "DRV " : "", t->modes & CONF_ANY ? "ANY " : "",
-			       t->what ? t->what : "");
+			       tables[i].nic && !t->not_nic ? "NIC " : "", t->what ? t->what : "");
 }
 
 static uint32_t planned(void)
 {
 	uint32_t n = 0;
 
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		for (const struct conf_test *t = tables[i]; t->name; t++)
-			n += wanted(t->name) ? (uint32_t)__builtin_popcount(t->modes) : 0;
+	for (size_t i = 0; i < TABLES; i++)
+		for (const struct conf_test *t = tables[i].test; t->name; t++)
+			if (wanted(t->name) && (!conf->nic || tables[i].nic))
+				n += (uint32_t)__builtin_popcount(conf->nic ? nic_modes : t->modes);
 	return n;
 }
 
@@ -257,10 +312,39 @@ static int can_not_run(const char *why)
 static int usage(const char *what)
 {
 	fprintf(stderr,
-		"conf: %s; usage: conf [--markdown FILE] [--seed N] [--long] [--all] [--list] "
-		"[NAME...]\n",
+		"conf: %s; usage: conf [--devices A,B --mode skb|drv|zc[,...]] [--markdown FILE] "
+		"[--seed N] [--long] [--all] [--list] [NAME...]\n",
 		what);
 	return 2;
+}
+
+static bool set_devices(const char *two)
+{
+	const char *comma = strchr(two, ',');
+
+	if (!comma || comma == two || comma - two >= IFNAMSIZ || !comma[1] ||
+	    strlen(comma + 1) >= IFNAMSIZ)
+		return false;
+	snprintf(conf->dev[0], IFNAMSIZ, "%.*s", (int)(comma - two), two);
+	snprintf(conf->dev[1], IFNAMSIZ, "%s", comma + 1);
+	conf->nic = true;
+	conf->patience_ms = 10000;
+	return strcmp(conf->dev[0], conf->dev[1]) != 0;
+}
+
+static bool set_modes(char *some)
+{
+	for (char *save, *s = strtok_r(some, ",", &save); s; s = strtok_r(NULL, ",", &save)) {
+		if (strcmp(s, "skb") == 0)
+			nic_modes |= CONF_SKB;
+		else if (strcmp(s, "drv") == 0)
+			nic_modes |= CONF_DRV;
+		else if (strcmp(s, "zc") == 0)
+			nic_modes |= CONF_ZC;
+		else
+			return false;
+	}
+	return nic_modes != 0;
 }
 
 static int options(int argc, char **argv, struct report *r)
@@ -275,6 +359,12 @@ static int options(int argc, char **argv, struct report *r)
 		} else if (strcmp(argv[i], "--list") == 0) {
 			list();
 			exit(0);
+		} else if (i + 1 < argc && strcmp(argv[i], "--devices") == 0) {
+			if (!set_devices(argv[++i]))
+				return usage(argv[i]);
+		} else if (i + 1 < argc && strcmp(argv[i], "--mode") == 0) {
+			if (!set_modes(argv[++i]))
+				return usage("a mode is skb, drv or zc");
 		} else if (i + 1 < argc && strcmp(argv[i], "--markdown") == 0) {
 			r->markdown = fopen(argv[++i], "we");
 			if (!r->markdown)
@@ -287,18 +377,52 @@ static int options(int argc, char **argv, struct report *r)
 	}
 	names = argv + i;
 	nnames = argc - i;
+	if (conf->nic != (nic_modes != 0))
+		return usage("--devices and --mode go together");
 	return 0;
+}
+
+static int on_veth(struct report *r)
+{
+	conf->mode = CONF_SKB;
+	if (run(conf_probe, NULL, WATCHDOG_S) != CONF_OK)
+		return can_not_run(conf->text);
+	report_start(r, planned(), CONF_BOTH);
+	report_kernel(r, CONF_ANY);
+	for (size_t i = 0; i < TABLES; i++)
+		run_table(tables[i].test, r);
+	return report_end(r);
+}
+
+static int on_nics(struct report *r)
+{
+	static const enum conf_mode modes[] = {CONF_SKB, CONF_DRV, CONF_ZC};
+	int verdict = nic_take();
+
+	if (verdict != CONF_OK) {
+		nic_return();
+		return can_not_run(conf->text);
+	}
+	report_start(r, planned(), nic_modes);
+	for (size_t m = 0; m < sizeof(modes) / sizeof(modes[0]); m++)
+		if (nic_modes & modes[m])
+			run_on_nics(modes[m], r);
+	nic_return();
+	return report_end(r);
 }
 
 int main(int argc, char **argv)
 {
-	struct report r = {0};
+	static struct report r;
 	int err;
 
 	conf = mmap(NULL, sizeof(*conf), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
 	if (conf == MAP_FAILED)
 		return can_not_run("no memory");
 	conf->seed = (uint64_t)time(NULL);
+	conf->patience_ms = 3000;
+	strcpy(NET_A, "xa");
+	strcpy(NET_B, "xb");
 	err = options(argc, argv, &r);
 	if (err)
 		return err;
@@ -309,13 +433,7 @@ int main(int argc, char **argv)
 	signal(SIGINT, interrupted);
 	signal(SIGTERM, interrupted);
 	huge_borrow();
-	if (run(conf_probe, NULL, WATCHDOG_S) != CONF_OK) {
-		huge_return();
-		return can_not_run(conf->text);
-	}
-	report_start(&r, planned());
-	for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++)
-		run_table(tables[i], &r);
+	err = conf->nic ? on_nics(&r) : on_veth(&r);
 	huge_return();
-	return report_end(&r);
+	return err;
 }

@@ -2,6 +2,7 @@
 /*
  * The network of a test: a namespace of its own with a veth pair, and the suite's XDP programs.
  * Called by the tests, in the test's process, which owns all of it: its end removes everything.
+ * With NICs (nic.c) there is nothing to make, and programs are exchanged, not attached.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -18,8 +19,9 @@
 #include <bpf/bpf.h>
 #include <bpf/libbpf.h>
 #include <libmnl/libmnl.h>
+#include <xdpath/xdpath.h>
 
-#include "conf.h"
+#include "net.h"
 #include "conf.skel.h"
 
 static struct conf_bpf *progs;
@@ -33,7 +35,7 @@ static void put_end(struct nlmsghdr *nlh, const char *name, uint32_t mtu)
 }
 
 /* Send one request, return what it is answered: 0 or -errno. */
-static int talk(const struct nlmsghdr *nlh)
+int net_talk(const struct nlmsghdr *nlh)
 {
 	struct mnl_socket *nl = mnl_socket_open(NETLINK_ROUTE);
 	char buf[8192];
@@ -75,7 +77,7 @@ static int make_veth(uint32_t mtu)
 	mnl_attr_nest_end(nlh, peer);
 	mnl_attr_nest_end(nlh, data);
 	mnl_attr_nest_end(nlh, info);
-	return talk(nlh);
+	return net_talk(nlh);
 }
 
 int net_up(const char *dev, bool up)
@@ -95,6 +97,14 @@ int net_up(const char *dev, bool up)
 	return err;
 }
 
+int net_queues(uint32_t n)
+{
+	struct xdpath_port p;
+
+	need(xdpath_port_query(&p, NET_B, NULL) == 0, "%s is gone", NET_B);
+	return p.rx_queues >= n ? CONF_OK : conf_skip("%s has fewer than %u queues", NET_B, n);
+}
+
 int net_mtu(const char *dev, uint32_t mtu)
 {
 	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0), err;
@@ -108,7 +118,7 @@ int net_mtu(const char *dev, uint32_t mtu)
 }
 
 /* Its frames would pollute the counts. A kernel without IPv6 has no such file. */
-static void ipv6_off(void)
+void net_ipv6_off(void)
 {
 	static const char *const path[] = {"/proc/sys/net/ipv6/conf/all/disable_ipv6",
 					   "/proc/sys/net/ipv6/conf/default/disable_ipv6"};
@@ -128,8 +138,10 @@ int net_make(uint32_t mtu)
 {
 	int err;
 
+	if (conf->nic)
+		return nic_make(mtu);
 	need(unshare(CLONE_NEWNET) == 0, "%s", strerror(errno));
-	ipv6_off();
+	net_ipv6_off();
 	err = make_veth(mtu);
 	need(err == 0, "%s", strerror(-err));
 	err = net_up(NET_A, true);
@@ -147,7 +159,7 @@ static int quiet(enum libbpf_print_level level, const char *fmt, va_list ap)
 	return 0;
 }
 
-static int load(void)
+int net_load(void)
 {
 	if (progs)
 		return CONF_OK;
@@ -163,7 +175,7 @@ int net_attach(const char *dev, enum net_prog which)
 	LIBBPF_OPTS(bpf_link_create_opts, o);
 	int link;
 
-	attempt(load());
+	attempt(net_load());
 	switch (which) {
 	case NET_HALF: p = progs->progs.conf_half; break;
 	case NET_META: p = progs->progs.conf_meta; break;
@@ -171,6 +183,10 @@ int net_attach(const char *dev, enum net_prog which)
 	case NET_TAIL: p = progs->progs.conf_tail; break;
 	default: p = progs->progs.conf_redirect; break;
 	}
+	progs->bss->half_count = progs->bss->meta_count = 0; /* NICs: the test before has counted */
+	progs->bss->tail_error = 0;
+	if (conf->nic)
+		return nic_swap(dev, bpf_program__fd(p));
 	o.flags = conf->mode == CONF_DRV ? XDP_FLAGS_DRV_MODE : XDP_FLAGS_SKB_MODE;
 	/* the link is held until this process ends */
 	link = bpf_link_create(bpf_program__fd(p), (int)if_nametoindex(dev), BPF_XDP, &o);

@@ -14,12 +14,14 @@
 #define XDP_TX_METADATA (1 << 1)
 #endif
 
+#define SHORTLY (conf->nic ? 150U : 50U) /* ms */
+
 static struct raw tx, rx;
 
 /* Completions after a kick: they come within microseconds, or not at all. */
 static void completions(void)
 {
-	uint64_t until = conf_now_ms() + 50;
+	uint64_t until = conf_now_ms() + SHORTLY;
 
 	while (tx.out.n && conf_now_ms() < until) {
 		tx.e.reap(&tx.e);
@@ -30,7 +32,7 @@ static void completions(void)
 /* Packets that come, at most so many are waited for; *bytes: of the last. */
 static uint32_t packets(uint32_t most, uint32_t *bytes)
 {
-	uint64_t until = conf_now_ms() + 50;
+	uint64_t until = conf_now_ms() + SHORTLY;
 	struct xdp_desc d[64];
 	uint32_t n = 0, got, k;
 
@@ -64,7 +66,7 @@ static void probe_invalid(struct conf_kernel *k)
 
 	raw_submit(&tx, d, 2);
 	raw_kick_once(&tx);
-	k->bad_ends_call = packets(1, NULL) == 0;
+	k->bad_ends_call = packets(1, NULL) == 0; /* zero-copy: ends a look into the ring */
 	tx.e.kick(&tx.e);
 	completions();
 	k->reclaims_invalid = tx.out.n == 0;
@@ -100,6 +102,8 @@ static void probe_drain(struct conf_kernel *k)
 	raw_submit(&tx, d, 4);
 	tx.e.kick(&tx.e);
 	k->drains_contd = packets(2, NULL) == 1;
+	completions();
+	k->reclaims_lead = tx.out.n == 0;
 	clear();
 }
 
@@ -183,47 +187,69 @@ static uint32_t largest_headroom(uint32_t chunk)
 static void probe_unaligned(struct conf_kernel *k)
 {
 	const struct raw_opts o = {.dev = NET_A,
-				   .queue = 1,
 				   .rx = RAW_NONE,
 				   .umem_flags = XDP_UMEM_UNALIGNED_CHUNK_FLAG};
 	const struct xdp_desc d = {.addr = 4096 - 32, .len = 64};
 	struct end_stats st = {0};
 	struct raw r;
 
+	raw_close(&tx);
 	if (raw_open(&r, &o))
 		return;
 	raw_submit(&r, &d, 1);
-	raw_kick_once(&r);
+	r.e.kick(&r.e);
 	k->unaligned_pages = end_stats(&r.e, &st) == CONF_OK && st.tx_invalid == 0;
 	raw_close(&r);
 }
 
-int conf_probe(const void *arg)
+/* Two ends that reach each other. */
+static int connect_ends(struct conf_kernel *k)
 {
-	struct conf_kernel *k = &conf->k;
+	const struct xdp_desc d = {.addr = 0, .len = 64};
+	uint64_t until = conf_now_ms() + CONF_PATIENCE_MS;
 	struct raw_opts o = {.dev = NET_A, .several = true};
 	int err;
 
-	(void)arg;
-	conf->mode = CONF_SKB;
-	attempt(net_make(9000));
+	attempt(net_make(conf->nic ? 1500 : 9000));
 	err = raw_open(&tx, &o);
 	k->sg = err == 0;
 	o.several = k->sg;
 	if (err)
 		err = raw_open(&tx, &o);
-	need(err == 0, "no AF_XDP socket: %s: %s", tx.stage, strerror(-err));
+	if (err)
+		return conf_skip("no such socket at %s: %s: %s", NET_A, tx.stage, strerror(-err));
 	o.dev = NULL;
 	err = raw_open(&rx, &o);
-	need(err == 0, "no second AF_XDP socket: %s: %s", rx.stage, strerror(-err));
+	if (err)
+		return conf_skip("no such socket at %s: %s: %s", NET_B, rx.stage, strerror(-err));
 	attempt(net_attach(NET_B, NET_REDIRECT));
 	attempt(net_socket(0, rx.e.fd));
+	do {
+		need(conf_now_ms() < until, "nothing that %s sends arrives at %s", NET_A, NET_B);
+		raw_submit(&tx, &d, 1);
+		tx.e.kick(&tx.e);
+		completions();
+	} while (packets(1, NULL) == 0);
+	clear();
+	return CONF_OK;
+}
+
+int conf_probe(const void *arg)
+{
+	struct conf_kernel *k = &conf->k;
+
+	(void)arg;
+	attempt(connect_ends(k));
 	probe_invalid(k);
 	probe_odd(k);
 	probe_drain(k);
 	probe_frags(k);
-	probe_budget(k);
-	probe_short(k);
+	k->tx_budget = UINT32_MAX;
+	k->late_index = k->again_when_more = k->budget_settable = k->short_refused = false;
+	if (conf->mode != CONF_ZC) {
+		probe_budget(k);
+		probe_short(k);
+	}
 	probe_unaligned(k);
 	k->tx_metadata = reg_ok(4096, 0, RAW_UMEM_TX_METADATA, 16);
 	k->sw_csum = reg_ok(4096, 0, RAW_UMEM_SW_CSUM, 0);

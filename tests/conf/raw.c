@@ -53,11 +53,12 @@ int raw_bind(int fd, int ifindex, uint32_t queue, uint32_t flags, int shared_fd)
 static void *huge_area(size_t len)
 {
 	static size_t used;
-	void *p = conf->huge + used;
+	void *p;
 
 	len = (len + HUGE_PAGE - 1) & ~(HUGE_PAGE - 1);
 	if (!conf->huge || len > conf->huge_size - used)
 		return NULL;
+	p = conf->huge + used;
 	used += len;
 	return p;
 }
@@ -184,10 +185,21 @@ static void deal_frames(struct raw *r, const struct raw_opts *o)
 		raw_post(r, (uint64_t)i * step);
 }
 
+/* What was asked for is what the kernel says it is. */
+static int read_back(const struct raw *r, uint32_t flags)
+{
+	struct xdp_options got = {0};
+	socklen_t len = sizeof(got);
+
+	if (getsockopt(r->e.fd, SOL_XDP, XDP_OPTIONS, &got, &len) < 0)
+		return -errno;
+	return flags & XDP_ZEROCOPY && !(got.flags & XDP_OPTIONS_ZEROCOPY) ? -EPROTO : 0;
+}
+
 static int bind_it(struct raw *r, const struct raw_opts *o)
 {
 	int ifindex = o->ifindex ? o->ifindex : (int)if_nametoindex(o->dev ? o->dev : NET_B);
-	uint32_t flags = o->bind ? o->bind & ~RAW_BIND : XDP_COPY | XDP_USE_NEED_WAKEUP;
+	uint32_t flags = o->bind ? o->bind & ~RAW_BIND : raw_mode() | XDP_USE_NEED_WAKEUP;
 	uint64_t until = conf_now_ms() + (o->once ? 0 : 1000);
 	int err;
 
@@ -201,7 +213,33 @@ static int bind_it(struct raw *r, const struct raw_opts *o)
 		if (err == -EBUSY)
 			conf_pause(); /* a closed socket gives its queue back late */
 	} while (err == -EBUSY && conf_now_ms() < until);
-	return err;
+	return err ? err : read_back(r, flags);
+}
+
+uint32_t raw_mode(void)
+{
+	return conf->mode == CONF_ZC ? XDP_ZEROCOPY : XDP_COPY;
+}
+
+int raw_need(struct raw *r, const struct raw_opts *o)
+{
+	int err = raw_open(r, o);
+
+	need(err == 0, "%s: %s", r->stage, strerror(-err));
+	return CONF_OK;
+}
+
+int raw_pair(struct raw *tx, struct raw *rx, const struct raw_opts *to, const struct raw_opts *ro,
+	     uint32_t mtu)
+{
+	struct raw_opts o = *to;
+
+	attempt(net_make(mtu));
+	o.dev = NET_A;
+	attempt(raw_need(tx, &o));
+	attempt(raw_need(rx, ro));
+	attempt(net_attach(NET_B, NET_REDIRECT));
+	return net_socket(0, rx->e.fd);
 }
 
 int raw_open(struct raw *r, const struct raw_opts *o)

@@ -24,7 +24,7 @@ struct raw_opts {
 	const char *dev; /* NULL: NET_B */
 	int ifindex;	 /* instead of dev */
 	uint32_t queue;
-	uint32_t bind; /* RAW_BIND and flags; 0: XDP_COPY | XDP_USE_NEED_WAKEUP */
+	uint32_t bind; /* RAW_BIND and flags; 0: raw_mode() | XDP_USE_NEED_WAKEUP */
 	bool several;  /* adds XDP_USE_SG */
 	uint32_t chunk, frames, headroom, umem_flags, md; /* 0: 4096, 1024 */
 	bool huge;					  /* area of 2 MiB pages */
@@ -72,6 +72,13 @@ int raw_bind(int fd, int ifindex, uint32_t queue, uint32_t flags, int shared_fd)
 /* All steps; 0 or -errno (then closed, stage tells where). */
 int raw_open(struct raw *r, const struct raw_opts *o);
 void raw_close(struct raw *r);
+/* The same in a test, which ends when it fails. */
+int raw_need(struct raw *r, const struct raw_opts *o);
+/* The network, a sender at NET_A, a receiver at NET_B, and the program that feeds it. */
+int raw_pair(struct raw *tx, struct raw *rx, const struct raw_opts *to, const struct raw_opts *ro,
+	     uint32_t mtu);
+/* XDP_COPY or XDP_ZEROCOPY, as the test's mode is. */
+uint32_t raw_mode(void);
 
 /* Write descriptors as they are and publish them. */
 void raw_submit(struct raw *r, const struct xdp_desc *d, uint32_t n);

@@ -155,6 +155,8 @@ static uint32_t recv_some(struct end *e, struct xdp_desc *d, uint32_t max)
 	const struct xdp_desc *ring = r->rx.entries;
 	uint32_t n = xdpath_cons_avail(&r->rx, max), whole = 0;
 
+	if (n == 0 && xdpath_prod_need_wakeup(&r->books->fill)) /* zero-copy: the NIC ran dry */
+		recvfrom(r->e.fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 	n = n < max ? n : max;
 	for (uint32_t i = 0; i < n; i++) {
 		d[i] = xdpath_read_desc(&ring[(r->rx.cons + i) & r->rx.mask]);

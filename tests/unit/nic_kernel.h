@@ -192,6 +192,39 @@ static void answer_netdev(const struct mnl_socket *nl, const struct nlmsghdr *re
 	end(nl, req, 0);
 }
 
+static uint32_t napi_of(uint32_t type, uint32_t id)
+{
+	return 8193 + id + (machine.nic->napis == NAPI_EACH ? type * machine.nic->queues : 0);
+}
+
+static uint32_t napi_count(void)
+{
+	return machine.nic->queues * (machine.nic->napis == NAPI_EACH ? 2 : 1);
+}
+
+static void answer_napis(const struct mnl_socket *nl, const struct nlmsghdr *req)
+{
+	char buf[256];
+
+	if (machine.no_queue_get) { /* both came at the same time */
+		end(nl, req, -EOPNOTSUPP);
+		return;
+	}
+	for (uint32_t i = 0; machine.up && i < napi_count(); i++) {
+		struct nlmsghdr *nlh = begin(buf, req, NETDEV_ID, sizeof(struct genlmsghdr));
+
+		nlh->nlmsg_flags = NLM_F_MULTI;
+		mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_NAPI_ID, 8193 + i);
+		mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_NAPI_IFINDEX, NIC_IFINDEX);
+		if (!machine.no_napi_set) {
+			mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_NAPI_DEFER_HARD_IRQS, 0);
+			mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT, 0);
+		}
+		reply(nl, nlh);
+	}
+	end_dump(nl, req);
+}
+
 static void answer_queues(const struct mnl_socket *nl, const struct nlmsghdr *req)
 {
 	char buf[256];
@@ -208,7 +241,8 @@ static void answer_queues(const struct mnl_socket *nl, const struct nlmsghdr *re
 		mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_QUEUE_IFINDEX, NIC_IFINDEX);
 		mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_QUEUE_TYPE, type);
 		mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_QUEUE_ID, id);
-		mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_QUEUE_NAPI_ID, 8193 + id);
+		if (type == 0 || machine.nic->napis != NAPI_RX)
+			mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_QUEUE_NAPI_ID, napi_of(type, id));
 		if (id < machine.taken)
 			mnl_attr_put(nlh, XDPATH_NETDEV_A_QUEUE_XSK, 0, NULL);
 		reply(nl, nlh);
@@ -229,6 +263,8 @@ ssize_t mnl_socket_sendto(const struct mnl_socket *nl, const void *buf, size_t l
 		answer_netdev(nl, req);
 	else if (nl->bus == NETLINK_GENERIC && genl->cmd == XDPATH_NETDEV_CMD_QUEUE_GET)
 		answer_queues(nl, req);
+	else if (nl->bus == NETLINK_GENERIC && genl->cmd == XDPATH_NETDEV_CMD_NAPI_GET)
+		answer_napis(nl, req);
 	else if (nl->bus == NETLINK_SOCK_DIAG && !machine.no_sock_diag)
 		end_dump(nl, req); /* sockets of other namespaces are not listed */
 	else
@@ -246,6 +282,7 @@ static int answer_ethtool(void *data)
 	struct ethtool_ringparam *r = data;
 	struct ethtool_channels *c = data;
 	struct ethtool_value *v = data;
+	struct ethtool_coalesce *w = data;
 	uint32_t cmd;
 
 	memcpy(&cmd, data, sizeof(cmd));
@@ -265,6 +302,11 @@ static int answer_ethtool(void *data)
 			break;
 		c->max_combined = n->most;
 		c->combined_count = n->queues;
+		return 0;
+	case ETHTOOL_GCOALESCE:
+		if (!n->rx_usecs)
+			break;
+		w->rx_coalesce_usecs = w->tx_coalesce_usecs = n->rx_usecs;
 		return 0;
 	default: break;
 	}

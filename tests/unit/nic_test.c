@@ -29,6 +29,7 @@ static void look(struct probe *pr)
 	struct xdpath_diag d;
 
 	assert_int_equal(inspect_port(&pr->in, NIC_NAME, &d), 0);
+	xdpath_nic_query(&pr->nic, &pr->in.port);
 	probe_judge(pr);
 }
 
@@ -175,6 +176,74 @@ static void text(void **state)
 		assert_true(shown(mode[i], line));
 	}
 	assert_true(shown("generic", "nothing speaks against it"));
+}
+
+/* Queues it could have, interrupt delay, NAPIs, faults: what is not told is said to be so. */
+static void details(void **state)
+{
+	static const char *const shared[] = {
+		"one for both ways of a queue",
+		"one for each way: busy-poll of RX does not move TX",
+		"TX's not told: busy-poll of RX may not move TX",
+	};
+	const struct nic *n = *state;
+	char line[200];
+	struct probe pr;
+
+	plug_in(&pr, state);
+	look(&pr);
+	written(stdout, call_show, &pr, NULL);
+	snprintf(line, sizeof(line), "combined %u of at most %u", n->queues, n->most);
+	assert_true(shown("channels", n->channels ? line : "not told by the driver"));
+	snprintf(line, sizeof(line), "RX %u us or 0 frames, TX %u us or 0 frames", n->rx_usecs,
+		 n->rx_usecs);
+	assert_true(shown("interrupt delay", n->rx_usecs ? line : "not told by the driver"));
+	snprintf(line, sizeof(line), "%u; deferral is set for each (netlink)", napi_count());
+	assert_true(shown("NAPIs", line));
+	assert_true(shown("NAPI of RX and TX", shared[n->napis]));
+	assert_int_equal(strstr(out, "\n  known fault ") != NULL, n->faults > 0);
+	machine.no_napi_set = true;
+	look(&pr);
+	written(stdout, call_show, &pr, NULL);
+	snprintf(line, sizeof(line), "%u; deferral is set for the device (sysfs)", napi_count());
+	assert_true(shown("NAPIs", line));
+	machine.no_queue_get = true;
+	look(&pr);
+	written(stdout, call_show, &pr, NULL);
+	assert_true(shown("NAPIs", "not known: this kernel does not list them; deferral is set for "
+				   "the device"));
+}
+
+static void details_in_json(void **state)
+{
+	const struct nic *n = *state;
+	json_t *o, *v;
+	struct probe pr;
+
+	plug_in(&pr, state);
+	look(&pr);
+	o = json_device(&pr);
+	v = json_object_get(o, "channels");
+	assert_int_equal(json_is_null(v), !n->channels);
+	if (n->channels) {
+		assert_int_equal(json_integer_value(json_object_get(v, "combined")), n->queues);
+		assert_int_equal(json_integer_value(json_object_get(v, "combined_max")), n->most);
+	}
+	v = json_object_get(o, "interrupt_delay");
+	assert_int_equal(json_is_null(v), !n->rx_usecs);
+	if (n->rx_usecs)
+		assert_int_equal(json_integer_value(json_object_get(v, "rx_usecs")), n->rx_usecs);
+	v = json_object_get(o, "napi");
+	assert_int_equal(json_integer_value(json_object_get(v, "count")), napi_count());
+	assert_true(json_is_true(json_object_get(v, "settings_each")));
+	v = json_object_get(v, "rx_tx_shared");
+	assert_true(n->napis == NAPI_RX ? json_is_null(v)
+					: json_is_true(v) == (n->napis == NAPI_SHARED));
+	v = json_object_get(o, "quirks");
+	assert_int_equal(json_array_size(v), n->faults);
+	for (size_t i = 0; i < n->faults; i++)
+		assert_non_null(json_object_get(json_array_get(v, i), "verify"));
+	json_decref(o);
 }
 
 static void json(void **state)
@@ -388,20 +457,54 @@ static void holders_not_told(void **state)
 	assert_true(shown("queues taken", "not known: this kernel does not list them"));
 }
 
+/* By version, as a warning: each from where it began to before where it was repaired. */
+static void kernels_with_known_faults(void **state)
+{
+	static const struct {
+		const char *release, *keys;
+	} k[] = {
+		{"4.17.0", ""},
+		{"6.1.0-37-amd64", "copy-completion-early "},
+		{"6.12.117+deb13-amd64", "copy-completion-early "},
+		{"6.13", "busy-poll-copy copy-completion-early "},
+		{"6.14.11", "busy-poll-copy copy-completion-early "},
+		{"6.15.0", "copy-completion-early "},
+		{"6.16.12", "copy-completion-early copy-completion-crash "},
+		{"6.17.3", "copy-completion-crash "},
+		{"6.18.44", ""},
+		{"7.3.4+deb13-amd64", ""},
+		{"next", ""},
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(k) / sizeof(k[0]); i++) {
+		const struct known_fault *f = NULL;
+		char keys[200] = "";
+		size_t at = 0;
+
+		while ((f = known_next(f, k[i].release)))
+			at += (size_t)snprintf(keys + at, sizeof(keys) - at, "%s ", f->key);
+		assert_string_equal(keys, k[i].keys);
+	}
+}
+
 #define OF(i, f)                                                                      \
 	{                                                                             \
 		.name = #i ": " #f, .test_func = f, .initial_state = (void *)&nics[i] \
 	}
-#define EACH(i)                                                                      \
-	OF(i, facts), OF(i, judgement), OF(i, text), OF(i, json), OF(i, required),   \
-		OF(i, features_not_told), OF(i, fragments_not_told),                 \
-		OF(i, queues_from_the_next_best), OF(i, no_af_xdp), OF(i, set_down), \
+#define EACH(i)                                                                                    \
+	OF(i, facts), OF(i, judgement), OF(i, text), OF(i, details), OF(i, details_in_json),       \
+		OF(i, json), OF(i, required), OF(i, features_not_told), OF(i, fragments_not_told), \
+		OF(i, queues_from_the_next_best), OF(i, no_af_xdp), OF(i, set_down),               \
 		OF(i, foreign_program), OF(i, queues_taken), OF(i, holders_not_told)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = {EACH(R8169), EACH(IXGBE), EACH(BNX2X), EACH(I40E),
-					   EACH(MLX5)};
+	const struct CMUnitTest tests[] = {
+		EACH(R8169),  EACH(IXGBE),
+		EACH(BNX2X),  EACH(I40E),
+		EACH(MLX5),   EACH(IGB),
+		EACH(VIRTIO), cmocka_unit_test(kernels_with_known_faults)};
 
 	return cmocka_run_group_tests_name("nic", tests, NULL, NULL);
 }

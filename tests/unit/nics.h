@@ -2,8 +2,11 @@
 /*
  * NICs that the test machine has not: what their drivers tell, and what is to come of it.
  *
- * CONSTRUCTED, not recorded: put together from the drivers' sources of Linux 6.12. nic_kernel.h
- * answers with it, nic_test.c compares with it.
+ * CONSTRUCTED, put together from the drivers' sources of Linux 6.12, but for igb and virtio_net:
+ * these two are RECORDED from Linux 7.3.4 (Debian 7.3.4+deb13-amd64) under QEMU 10.0.2 on
+ * 2026-11-30, the raw replies stand in
+ * recorded_test.c. nic_kernel.h answers with it, nic_test.c
+ * compares with it.
  */
 #ifndef XDPATH_TEST_NICS_H
 #define XDPATH_TEST_NICS_H
@@ -14,6 +17,13 @@
 #define TRANSMIT (XDPATH_XDP_ACT_NDO_XMIT | XDPATH_XDP_ACT_NDO_XMIT_SG)
 #define ZEROCOPY XDPATH_XDP_ACT_XSK_ZEROCOPY
 #define RX_SG	 XDPATH_XDP_ACT_RX_SG
+
+/* Which queues tell their NAPI. */
+enum napis {
+	NAPI_SHARED, /* one for both ways of a queue */
+	NAPI_EACH,   /* one for each way */
+	NAPI_RX,     /* only RX queues do */
+};
 
 /* What the driver tells. */
 struct nic {
@@ -26,6 +36,9 @@ struct nic {
 	uint64_t xdp, xdp_later; /* at rest; beside those once a program is attached */
 	uint32_t segs;		 /* of a packet in zero-copy */
 	uint64_t rxmd, xskf;
+	enum napis napis;
+	uint32_t rx_usecs; /* `ethtool -c` answers where it is not 0 */
+	uint32_t faults;   /* entries of the quirk table that apply */
 	/* what is to come of it */
 	enum xdpath_mode best;
 	const char *zero_copy, *copy; /* what stands against these modes, "" nothing */
@@ -51,6 +64,7 @@ static const struct nic nics[] = {
 	 .ring = 512,
 	 .rings_max = 4096,
 	 .lro = true,
+	 .rx_usecs = 1,
 	 .xdp = NATIVE | ZEROCOPY,
 	 .xdp_later = TRANSMIT,
 	 .segs = 1,
@@ -99,9 +113,41 @@ static const struct nic nics[] = {
 	 .copy = "",
 	 .features = " native redirect multi-buffer transmit transmit-multi-buffer zero-copy "
 		     "rx-timestamp rx-hash rx-vlan tx-timestamp tx-checksum "},
+	{.driver = "igb",
+	 .bus = "0000:01:00.0",
+	 .queues = 2,
+	 .channels = true,
+	 .most = 8,
+	 .ring = 256,
+	 .rings_max = 4096,
+	 .xdp = NATIVE | ZEROCOPY,
+	 .xdp_later = TRANSMIT,
+	 .segs = 1,
+	 .napis = NAPI_EACH,
+	 .rx_usecs = 3,
+	 .faults = 1,
+	 .best = XDPATH_MODE_ZEROCOPY,
+	 .zero_copy = "",
+	 .copy = "",
+	 .features = " native redirect zero-copy "},
+	{.driver = "virtio_net",
+	 .bus = "0000:00:05.0",
+	 .queues = 1,
+	 .channels = true,
+	 .most = 1,
+	 .ring = 256,
+	 .rings_max = 256,
+	 .xdp = NATIVE | ZEROCOPY | RX_SG,
+	 .xdp_later = TRANSMIT,
+	 .segs = 1,
+	 .napis = NAPI_RX,
+	 .best = XDPATH_MODE_ZEROCOPY,
+	 .zero_copy = "",
+	 .copy = "",
+	 .features = " native redirect multi-buffer zero-copy "},
 };
 
-enum { R8169, IXGBE, BNX2X, I40E, MLX5 };
+enum { R8169, IXGBE, BNX2X, I40E, MLX5, IGB, VIRTIO };
 
 /* The machine: which NIC is its eth7, and how old or odd its kernel is. */
 static struct {
@@ -111,6 +157,7 @@ static struct {
 	bool no_segs;	    /* before 6.6 */
 	bool no_queue_get;  /* before 6.8 */
 	bool no_channels;   /* ethtool -l is refused */
+	bool no_napi_set;   /* before 6.13 */
 	bool no_sock_diag;  /* built without */
 	uint32_t taken;	    /* queues 0 to taken-1 have an AF_XDP socket */
 	uint32_t native_id; /* of a program that is attached and cannot be looked at */

@@ -10,6 +10,20 @@
 
 #include "events.h"
 
+#define STUCK_TOLD_NS 900000000ULL /* TX that stands still for so long is told */
+
+/* Packets meant for user space that arrived where no socket is, where all queues are to be served.
+ */
+static uint64_t unserved(const struct run *r, uint32_t i)
+{
+	const struct xdpath_prog *g = xdpath_datapath_prog(r->dp, i);
+	struct xdpath_verdict_count v[XDPATH_V_COUNT];
+
+	if (!g || r->o.queues || r->o.no_rx || xdpath_prog_counters(g, v))
+		return 0;
+	return v[XDPATH_V_NO_SOCKET].packets;
+}
+
 int events_open(struct events *e)
 {
 	struct sockaddr_nl sa = {.nl_family = AF_NETLINK, .nl_groups = RTMGRP_LINK};
@@ -23,10 +37,12 @@ int events_open(struct events *e)
 	return 0;
 }
 
-void events_start(struct events *e, const struct run *r)
+/* The resets that come with opening are past: what they left to be read is not told. */
+bool events_start(struct events *e, const struct run *r)
 {
 	const struct xdpath_port *p;
 	const struct xdpath_prog *g;
+	bool end;
 
 	for (uint32_t i = 0; (p = xdpath_datapath_port(r->dp, i)); i++) {
 		g = xdpath_datapath_prog(r->dp, i);
@@ -36,7 +52,12 @@ void events_start(struct events *e, const struct run *r)
 		e->port[i].mtu = p->mtu;
 		e->port[i].queues = xdpath_port_queues(p);
 		e->port[i].prog_id = g ? xdpath_prog_id(g) : 0;
+		e->port[i].unserved = unserved(r, i);
 	}
+	e->opening = true;
+	end = events_read(e, r);
+	e->opening = false;
+	return end;
 }
 
 static void say(const struct run *r, const char *text, const char *name)
@@ -54,6 +75,12 @@ static void flags_changed(struct events *e, const struct run *r, uint32_t i, uin
 	const char *name = e->port[i].name;
 
 	e->port[i].flags = flags;
+	if (changed & (IFF_UP | IFF_RUNNING))
+		xdpath_datapath_set_link(r->dp, i, (flags & IFF_UP) && (flags & IFF_RUNNING));
+	if (e->opening) {
+		e->port[i].no_carrier = !(flags & IFF_RUNNING);
+		return;
+	}
 	if (changed)
 		xdpath_datapath_nudge(r->dp);
 	if (changed & IFF_UP) {
@@ -201,8 +228,50 @@ static bool program_gone(const struct events *e, const struct run *r, uint32_t i
 	return true;
 }
 
+/* Once. Where queues were added while running, that has been told already. */
+static void look_at_unserved(struct events *e, const struct run *r, uint32_t i)
+{
+	const struct xdpath_port *p = xdpath_datapath_port(r->dp, i);
+	uint64_t now = unserved(r, i);
+	char text[240];
+
+	if (now <= e->port[i].unserved || e->port[i].unserved_told ||
+	    e->port[i].queues > xdpath_port_queues(p))
+		return;
+	e->port[i].unserved_told = true;
+	snprintf(text, sizeof(text),
+		 "%llu packets arrived on queues that have no socket and went to the kernel; use "
+		 "all queues of the device (`ethtool -L %s combined N`) and start again",
+		 (unsigned long long)(now - e->port[i].unserved), e->port[i].name);
+	say(r, text, e->port[i].name);
+}
+
+static void look_at_tx(struct events *e, const struct run *r, const struct xdpath_worker *w,
+		       uint32_t j)
+{
+	const struct xdpath_socket *s = w->sockets[j];
+	uint64_t ns = xdpath_counted(&s->watch.stuck_ns);
+	uint32_t port = w->port[j], q = s->queue_id;
+	char text[240];
+
+	if (q >= XDPATH_QUEUES || e->port[port].stuck[q] == (ns >= STUCK_TOLD_NS))
+		return;
+	e->port[port].stuck[q] = ns >= STUCK_TOLD_NS;
+	if (ns)
+		snprintf(
+			text, sizeof(text),
+			"queue %u: %llu frames handed to the device, not one completed for %.1f s; "
+			"kicks go on (tx_stuck_kicks): see `ethtool -S %s` and `dmesg`",
+			q, (unsigned long long)xdpath_counted(&s->watch.frames), (double)ns / 1e9,
+			e->port[port].name);
+	else
+		snprintf(text, sizeof(text), "queue %u: the device completes frames again", q);
+	say(r, text, e->port[port].name);
+}
+
 bool events_tick(struct events *e, const struct run *r)
 {
+	const struct xdpath_worker *w;
 	const struct xdpath_port *p;
 	struct xdpath_port now;
 	char name[IFNAMSIZ];
@@ -223,7 +292,11 @@ bool events_tick(struct events *e, const struct run *r)
 			queues_changed(e, r, i, xdpath_port_queues(&now));
 		if (program_gone(e, r, i, p->ifindex))
 			return true;
+		look_at_unserved(e, r, i);
 	}
+	for (uint32_t i = 0; (w = xdpath_datapath_worker(r->dp, i)); i++)
+		for (uint32_t j = 0; j < w->nsockets; j++)
+			look_at_tx(e, r, w, j);
 	return false;
 }
 

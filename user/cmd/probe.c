@@ -170,6 +170,7 @@ static int probe_one(struct probe *pr, const struct args *a, json_t *list)
 
 	if (err)
 		return fail_diag(VERB_NAME, &diag, err);
+	xdpath_nic_query(&pr->nic, &pr->in.port);
 	probe_judge(pr);
 	if (a->try_modes)
 		probe_try(pr, &a->knobs);

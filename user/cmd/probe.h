@@ -3,8 +3,10 @@
 #ifndef XDPATH_PROBE_H
 #define XDPATH_PROBE_H
 
+#include "ethtool.h"
 #include "inspect.h"
 #include "kernel.h"
+#include "quirk.h"
 
 /* Where a feature is looked up. */
 enum feature_source {
@@ -36,6 +38,8 @@ struct mode_view {
 	char against[256];
 	bool tried, obtained;
 	struct xdpath_diag diag;
+	bool link_reset;  /* obtained: opening took the carrier away */
+	char notice[300]; /* ... and what to know, "" nothing */
 };
 
 #define MODES 3 /* zero-copy, copy, generic: best first */
@@ -43,8 +47,21 @@ struct mode_view {
 struct probe {
 	struct xdpath_kernel kernel;
 	struct inspect in;
+	struct xdpath_nic nic; /* of the one device named */
 	struct mode_view view[MODES];
 };
+
+/* A fault of kernels from one version to before another. */
+#define VERSION(major, minor, patch) ((major)*1000000ULL + (minor)*1000ULL + (patch))
+
+struct known_fault {
+	const char *key; /* a stable name */
+	uint64_t from, before;
+	const char *text, *source;
+};
+
+/* probe_known.c: the one after `last` (NULL: the first) for this release ("6.16.12-x"), or NULL. */
+const struct known_fault *known_next(const struct known_fault *last, const char *release);
 
 /* probe_mode.c: judge the modes by facts; open each one really (changes nothing that stays). */
 void probe_judge(struct probe *pr);

@@ -4,6 +4,7 @@
  */
 #include <errno.h>
 #include <string.h>
+#include <time.h>
 
 #include "probe.h"
 
@@ -98,6 +99,30 @@ enum xdpath_mode probe_best(const struct probe *pr)
 	return XDPATH_MODE_AUTO;
 }
 
+/* What opening brought to light; the first notice is the one to act on. */
+static void keep_findings(struct mode_view *v, const struct xdpath_datapath *dp)
+{
+	uint32_t n;
+	const struct xdpath_notice *notice = xdpath_datapath_notices(dp, &n);
+
+	v->obtained = xdpath_datapath_mode(dp) == v->mode;
+	v->link_reset = xdpath_datapath_port(dp, 0)->link_reset;
+	if (n)
+		snprintf(v->notice, sizeof(v->notice), "%s", notice[0].text);
+}
+
+/* Closing the mode before may have taken the link away: that is not what the next one does. */
+static void let_link_return(const struct xdpath_port *p, uint32_t ms)
+{
+	const struct timespec pause = {.tv_nsec = 10000000};
+	uint64_t until = xdpath_now_ms() + ms;
+	uint32_t flags = 0;
+
+	while ((p->flags & IFF_RUNNING) && xdpath_port_link(p->ifindex, &flags, NULL) == 0 &&
+	       !(flags & IFF_RUNNING) && xdpath_now_ms() < until)
+		nanosleep(&pause, NULL);
+}
+
 void probe_try(struct probe *pr, const struct xdpath_knobs *knobs)
 {
 	static const uint32_t queue0[] = {0};
@@ -118,8 +143,9 @@ void probe_try(struct probe *pr, const struct xdpath_knobs *knobs)
 		o.who = "probe";
 		o.diag = &v->diag;
 		v->tried = true;
+		let_link_return(&pr->in.port, knobs->open_wait_ms);
 		if (xdpath_datapath_open(&dp, &o) == 0)
-			v->obtained = xdpath_datapath_mode(dp) == v->mode;
+			keep_findings(v, dp);
 		xdpath_datapath_close(dp);
 	}
 }

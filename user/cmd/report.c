@@ -58,6 +58,16 @@ void report_start(const struct run *r, FILE *f)
 	fflush(f);
 }
 
+void report_notices(const struct run *r)
+{
+	const struct xdpath_notice *n;
+	uint32_t count;
+
+	n = xdpath_datapath_notices(r->dp, &count);
+	for (uint32_t i = 0; i < count; i++)
+		fprintf(stderr, "xdpath %s: %s\n", r->verb, n[i].text);
+}
+
 static void add_socket(const struct xdpath_socket *s, struct port_totals *t)
 {
 	const struct xdpath_queue_counters *n = &s->q.n;
@@ -78,6 +88,7 @@ static void add_socket(const struct xdpath_socket *s, struct port_totals *t)
 	t->tx_kicks += xdpath_counted(&s->c.tx_kicks);
 	t->tx_again += xdpath_counted(&s->c.tx_again);
 	t->rx_kicks += xdpath_counted(&s->c.rx_kicks);
+	t->tx_stuck_kicks += xdpath_counted(&s->c.tx_stuck_kicks);
 	if (s->q.tx.size)
 		t->tx_unsent += __atomic_load_n(s->q.tx.k_producer, __ATOMIC_RELAXED) -
 				__atomic_load_n(s->q.tx.k_consumer, __ATOMIC_RELAXED);
@@ -214,6 +225,9 @@ static void summary_port(const struct run *r, uint32_t i, const struct port_tota
 	fprintf(f, "  %-15s system calls: %llu TX kicks (%llu wanted another), %llu RX kicks\n", "",
 		(unsigned long long)t->tx_kicks, (unsigned long long)t->tx_again,
 		(unsigned long long)t->rx_kicks);
+	if (t->tx_stuck_kicks)
+		fprintf(f, "  %-15s TX stood still: %llu kicks because nothing was completed\n", "",
+			(unsigned long long)t->tx_stuck_kicks);
 }
 
 void report_summary(const struct run *r, FILE *f)
@@ -266,6 +280,7 @@ static json_t *json_port(const struct run *r, uint32_t i)
 	json_object_set_new(s, "tx_kicks", json_u64(t.tx_kicks));
 	json_object_set_new(s, "tx_again", json_u64(t.tx_again));
 	json_object_set_new(s, "rx_kicks", json_u64(t.rx_kicks));
+	json_object_set_new(s, "tx_stuck_kicks", json_u64(t.tx_stuck_kicks));
 	json_object_set_new(o, "system_calls", s);
 	json_object_set_new(o, "descriptors_bad", json_u64(t.desc_bad));
 	json_object_set_new(o, "completions_bad", json_u64(t.comp_bad));
@@ -296,6 +311,20 @@ static json_t *json_attempts(const struct run *r)
 		json_object_set_new(o, "reason", json_string(a[i].text));
 		json_array_append_new(list, o);
 	}
+	return list;
+}
+
+static json_t *json_notices(const struct run *r)
+{
+	const struct xdpath_notice *n;
+	json_t *list = json_array();
+	uint32_t count;
+
+	n = xdpath_datapath_notices(r->dp, &count);
+	for (uint32_t i = 0; i < count; i++)
+		json_array_append_new(list, json_pack("{s:s, s:s, s:s}", "key", n[i].key, "port",
+						      xdpath_datapath_port(r->dp, n[i].port)->name,
+						      "text", n[i].text));
 	return list;
 }
 
@@ -361,6 +390,7 @@ void report_json(const struct run *r, FILE *f)
 		json_object_set_new(o, "engine", json_string(r->engine));
 	json_object_set_new(o, "mode", json_string(xdpath_mode_name(xdpath_datapath_mode(r->dp))));
 	json_object_set_new(o, "attempts", json_attempts(r));
+	json_object_set_new(o, "notices", json_notices(r));
 	json_object_set_new(o, "seconds", json_real(r->seconds));
 	for (uint32_t i = 0; xdpath_datapath_port(r->dp, i); i++)
 		json_array_append_new(ports, json_port(r, i));

@@ -204,8 +204,11 @@ static void handle(struct run *r, struct control *c)
 static int run_until_ended(struct run *r, struct control *c)
 {
 	double ticked = now();
-	int err = xdpath_datapath_start(r->dp, r->round, r);
+	int err;
 
+	if (events_start(&c->events, r)) /* from here on whatever happens is told */
+		end_badly(c);
+	err = xdpath_datapath_start(r->dp, r->round, r);
 	if (err)
 		return fail(r->verb, EXIT_FAILED,
 			    "the workers did not start: %s; see `xdpath status`", strerror(-err));
@@ -213,7 +216,6 @@ static int run_until_ended(struct run *r, struct control *c)
 	arm(c->fd[FD_INTERVAL].fd, c->interval, true);
 	arm(c->fd[FD_DURATION].fd, r->a->duration, false);
 	c->fd[FD_WORKERS].fd = xdpath_datapath_event_fd(r->dp);
-	events_start(&c->events, r);
 	while (!c->ended) {
 		if (poll(c->fd, FD_COUNT, TICK_MS) < 0 && errno != EINTR)
 			break;
@@ -249,6 +251,7 @@ int run_datapath(struct run *r)
 	if (!code) {
 		if (!r->a->quiet)
 			report_start(r, r->a->json ? stderr : stdout);
+		report_notices(r);
 		code = run_until_ended(r, &c);
 		if (r->a->json)
 			report_json(r, stdout);

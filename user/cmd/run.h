@@ -60,12 +60,13 @@ struct port_totals {
 	/* drops of the way out */
 	uint64_t tx_invalid, tx_too_big, tx_too_short, tx_stall, tx_device, tx_unsent;
 	/* system calls */
-	uint64_t tx_kicks, tx_again, rx_kicks;
+	uint64_t tx_kicks, tx_again, rx_kicks, tx_stuck_kicks;
 	uint64_t desc_bad, comp_bad, tx_invalid_kernel;
 };
 
 /* report.c */
 void report_start(const struct run *r, FILE *f);
+void report_notices(const struct run *r); /* to stderr, a line each */
 void report_totals(const struct run *r, uint32_t port, struct port_totals *out);
 void report_progress(const struct run *r, double elapsed, double interval, struct port_totals *last,
 		     FILE *f);

@@ -4,6 +4,7 @@
  * the devices, negotiate, start; the exact reverse at the end.
  */
 #include <errno.h>
+#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -197,6 +198,21 @@ static void tell_degraded(const struct xdpath_datapath *dp)
 	snprintf(dp->o.diag->text, sizeof(dp->o.diag->text), "%s", a->text);
 }
 
+void xdpath_notice(struct xdpath_datapath *dp, const char *key, uint32_t port, const char *fmt, ...)
+{
+	struct xdpath_notice *n = &dp->notice[dp->nnotices];
+	va_list ap;
+
+	if (dp->nnotices == XDPATH_NOTICES_MAX)
+		return;
+	dp->nnotices++;
+	n->key = key;
+	n->port = port;
+	va_start(ap, fmt);
+	vsnprintf(n->text, sizeof(n->text), fmt, ap);
+	va_end(ap);
+}
+
 static int check_opts(const struct xdpath_datapath_opts *o)
 {
 	if (xdpath_opts_check(o, o->sz, sizeof(*o)) || o->nports < 1 ||
@@ -236,8 +252,8 @@ int xdpath_datapath_open(struct xdpath_datapath **out, const struct xdpath_datap
 	if (o->cpus)
 		dp->cpus = *o->cpus;
 	if (!(err = look_up_ports(dp)) && !(err = count_workers(dp)) && !(err = claim(dp)) &&
-	    !(err = xdpath_negotiate(dp)))
-		err = make_workers(dp);
+	    !(err = xdpath_negotiate(dp)) && !(err = make_workers(dp)))
+		xdpath_carrier_wait(dp);
 	if (err) {
 		if (o->diag && !o->diag->text[0])
 			xdpath_fail(o->diag, XDPATH_R_MEMORY, -err, "%s: %s", o->ports[0],
@@ -329,6 +345,12 @@ const struct xdpath_attempt *xdpath_datapath_attempts(const struct xdpath_datapa
 	return dp->attempt;
 }
 
+const struct xdpath_notice *xdpath_datapath_notices(const struct xdpath_datapath *dp, uint32_t *n)
+{
+	*n = dp->nnotices;
+	return dp->notice;
+}
+
 const struct xdpath_port *xdpath_datapath_port(const struct xdpath_datapath *dp, uint32_t i)
 {
 	return i < dp->nports ? &dp->port[i] : NULL;
@@ -364,6 +386,14 @@ void xdpath_datapath_nudge(struct xdpath_datapath *dp)
 	for (uint32_t i = 0; i < dp->nworkers; i++)
 		if (write(dp->worker[i].wake_fd, &one, sizeof(one)) < 0 && errno != EAGAIN)
 			return; /* an eventfd of ours always takes a 1 */
+}
+
+void xdpath_datapath_set_link(struct xdpath_datapath *dp, uint32_t port, bool running)
+{
+	if (port >= dp->nports)
+		return;
+	__atomic_store_n(&dp->live_link[port], running, __ATOMIC_RELAXED);
+	__atomic_add_fetch(&dp->generation, 1, __ATOMIC_RELEASE);
 }
 
 void xdpath_datapath_audit(const struct xdpath_datapath *dp, struct xdpath_ledger *out)

@@ -76,3 +76,25 @@ void xdpath_ethtool_query(struct xdpath_port *p, uint32_t *rx, uint32_t *tx)
 	}
 	close(fd);
 }
+
+void xdpath_ethtool_details(struct xdpath_nic *n, const char *name)
+{
+	struct ethtool_channels c = {.cmd = ETHTOOL_GCHANNELS};
+	struct ethtool_coalesce w = {.cmd = ETHTOOL_GCOALESCE};
+	int fd = socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+
+	if (fd < 0)
+		return;
+	n->channels_known = ask(fd, name, &c);
+	n->combined = (struct xdpath_channels){c.combined_count, c.max_combined};
+	n->rx = (struct xdpath_channels){c.rx_count, c.max_rx};
+	n->tx = (struct xdpath_channels){c.tx_count, c.max_tx};
+	n->coalescing_known = ask(fd, name, &w);
+	n->rx_usecs = w.rx_coalesce_usecs;
+	n->rx_frames = w.rx_max_coalesced_frames;
+	n->tx_usecs = w.tx_coalesce_usecs;
+	n->tx_frames = w.tx_max_coalesced_frames;
+	n->rx_adaptive = w.use_adaptive_rx_coalesce;
+	n->tx_adaptive = w.use_adaptive_tx_coalesce;
+	close(fd);
+}

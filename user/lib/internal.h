@@ -16,13 +16,21 @@ int xdpath_fail(struct xdpath_diag *d, enum xdpath_reason reason, int err, const
  */
 int xdpath_opts_check(const void *opts, size_t sz, size_t known);
 
-/* CLOCK_MONOTONIC, ms. */
+/* CLOCK_MONOTONIC. */
 static inline uint64_t xdpath_now_ms(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
 	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
+}
+
+static inline uint64_t xdpath_now_ns(void)
+{
+	struct timespec ts;
+
+	clock_gettime(CLOCK_MONOTONIC, &ts);
+	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
 }
 
 /* lease.c: an exclusive claim on a queue, gone with the process. */
@@ -60,6 +68,8 @@ struct xdpath_datapath {
 	enum xdpath_mode mode;
 	struct xdpath_attempt attempt[XDPATH_ATTEMPTS_MAX];
 	uint32_t nattempts;
+	struct xdpath_notice notice[XDPATH_NOTICES_MAX];
+	uint32_t nnotices;
 	struct xdpath_worker *worker;
 	uint32_t nworkers, running;
 	pthread_t *thread;
@@ -70,7 +80,15 @@ struct xdpath_datapath {
 	/* Live values: written by anyone, then the generation is raised; each worker takes them
 	 * over at its next pass. */
 	uint32_t generation, live_mtu[XDPATH_PORTS_MAX];
+	bool live_link[XDPATH_PORTS_MAX];
 };
+
+/* datapath.c: keep a notice; what does not fit is left out. */
+void xdpath_notice(struct xdpath_datapath *dp, const char *key, uint32_t port, const char *fmt, ...)
+	__attribute__((format(printf, 4, 5)));
+
+/* carrier.c: wait for each port's carrier after opening; a notice for one that has none. */
+void xdpath_carrier_wait(struct xdpath_datapath *dp);
 
 /* negotiate.c: programs, UMEM and sockets of all ports in the best mode for all. */
 int xdpath_negotiate(struct xdpath_datapath *dp);
@@ -79,6 +97,14 @@ void xdpath_negotiate_undo(struct xdpath_datapath *dp);
 /* worker.c */
 int xdpath_workers_start(struct xdpath_datapath *dp);
 void xdpath_workers_stop(struct xdpath_datapath *dp);
+
+/* quirk.c: 0, or -EOPNOTSUPP where a known fault of the driver would break frames up. */
+int xdpath_quirk_check(const struct xdpath_port *p, enum xdpath_mode mode, uint32_t rx_room,
+		       struct xdpath_diag *d);
+
+/* port.c: flags of the interface now (IFF_*, IFF_LOWER_UP too), and how often its carrier went (may
+ * be NULL). 0 or -errno. */
+int xdpath_port_link(int ifindex, uint32_t *flags, uint32_t *carrier_downs);
 
 /* netlink.c (libmnl): */
 struct nlmsghdr;

@@ -8,6 +8,9 @@
 
 #include "internal.h"
 
+#define STUCK_NS      100000000ULL  /* no completion for so long: kick again */
+#define STUCK_MOST_NS 1000000000ULL /* the longest wait between two such kicks */
+
 /*
  * One sendto(). The kernel's answers, as measured: EAGAIN, the budget is used up or the device is
  * busy; EBUSY, the device dropped one packet, which is consumed and completed; EINVAL, the
@@ -69,6 +72,46 @@ void xdpath_socket_kick_rx(struct xdpath_socket *s)
 {
 	recvfrom(s->fd, NULL, 0, MSG_DONTWAIT, NULL, NULL);
 	xdpath_count(&s->c.rx_kicks, 1);
+}
+
+static void publish_stuck(struct xdpath_tx_watch *w, uint64_t ns, uint64_t frames)
+{
+	__atomic_store_n(&w->frames, frames, __ATOMIC_RELAXED);
+	__atomic_store_n(&w->stuck_ns, ns, __ATOMIC_RELAXED);
+}
+
+/* An error of the socket itself is kept in s->fatal, as with every kick. */
+static void kick_stuck(struct xdpath_socket *s)
+{
+	if (s->fatal)
+		return;
+	kick_once(s);
+	if (s->mode == XDPATH_MODE_ZEROCOPY) /* one NAPI may serve both ways */
+		xdpath_socket_kick_rx(s);
+	xdpath_count(&s->c.tx_stuck_kicks, 1);
+}
+
+void xdpath_socket_watch_tx(struct xdpath_socket *s, uint64_t now_ns)
+{
+	struct xdpath_tx_watch *w = &s->watch;
+	uint64_t completed = s->q.n.tx_completed, gap;
+
+	if (!s->q.tx_outstanding || !w->since_ns || w->link_down || completed != w->completed) {
+		w->completed = completed;
+		w->since_ns = s->q.tx_outstanding ? now_ns : 0;
+		w->next_ns = now_ns + STUCK_NS;
+		w->kicks = 0;
+		if (w->stuck_ns)
+			publish_stuck(w, 0, 0);
+		return;
+	}
+	if (now_ns < w->next_ns)
+		return;
+	kick_stuck(s);
+	gap = STUCK_NS << (w->kicks / 4); /* the first four soon, then ever more rarely */
+	w->kicks++;
+	w->next_ns = now_ns + (gap < STUCK_MOST_NS ? gap : STUCK_MOST_NS);
+	publish_stuck(w, now_ns - w->since_ns, s->q.tx_outstanding);
 }
 
 int xdpath_socket_stats(const struct xdpath_socket *s, struct xdpath_socket_stats *out)

@@ -8,7 +8,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "internal.h"
+#include <linux/bpf.h>
+
+#include "netlink_parse.h"
+
+#define NIC_RING_UNKNOWN 2048U /* where ethtool -g tells nothing */
 
 static const enum xdpath_mode best_to_worst[] = {XDPATH_MODE_ZEROCOPY, XDPATH_MODE_COPY,
 						 XDPATH_MODE_GENERIC};
@@ -16,6 +20,12 @@ static const enum xdpath_mode best_to_worst[] = {XDPATH_MODE_ZEROCOPY, XDPATH_MO
 static bool is_native(enum xdpath_mode mode)
 {
 	return mode != XDPATH_MODE_GENERIC;
+}
+
+/* Sending by copies needs none; in zero-copy some drivers never send without a native one. */
+static bool needs_prog(const struct xdpath_datapath *dp, enum xdpath_mode mode)
+{
+	return !dp->o.no_prog || mode == XDPATH_MODE_ZEROCOPY;
 }
 
 /* What the kernel says before anything is tried. Unknown is not no. */
@@ -58,6 +68,21 @@ static int check_attached(const struct xdpath_port *p, enum xdpath_mode mode, st
 	return 0;
 }
 
+/* Faults of drivers that would only show in the traffic. */
+static int check_quirks(const struct xdpath_datapath *dp, const struct xdpath_port *p,
+			enum xdpath_mode mode, struct xdpath_diag *d)
+{
+	uint32_t taken = XDP_PACKET_HEADROOM + dp->knobs.umem_headroom;
+
+	if (dp->o.no_rx || !dp->knobs.open_quirks || taken >= dp->knobs.umem_frame_size)
+		return 0;
+	return xdpath_quirk_check(p, mode, dp->knobs.umem_frame_size - taken, d);
+}
+
+/*
+ * Zero-copy: the NIC takes as many frames as its RX ring holds, also for a socket that only sends:
+ * with fewer, or none, what the kernel is to receive on that queue is lost.
+ */
 static uint32_t fill_size(const struct xdpath_datapath *dp, enum xdpath_mode mode)
 {
 	uint32_t want = 2048;
@@ -66,9 +91,12 @@ static uint32_t fill_size(const struct xdpath_datapath *dp, enum xdpath_mode mod
 		return dp->knobs.ring_fill;
 	if (mode != XDPATH_MODE_ZEROCOPY)
 		return dp->o.no_rx ? 64 : want;
-	for (uint32_t i = 0; i < dp->nports; i++)
-		while (want < dp->port[i].ring_rx + dp->knobs.ring_rx && want < 65536)
+	for (uint32_t i = 0; i < dp->nports; i++) {
+		uint32_t nic = dp->port[i].rings_known ? dp->port[i].ring_rx : NIC_RING_UNKNOWN;
+
+		while (want < nic + (dp->o.no_rx ? 0 : dp->knobs.ring_rx) && want < 65536)
 			want *= 2;
+	}
 	return want;
 }
 
@@ -151,6 +179,7 @@ static int open_sockets(struct xdpath_datapath *dp, uint32_t i, enum xdpath_mode
 	so.ring_fill = fill;
 	so.ring_comp = k->ring_comp;
 	so.tx_kick_budget = k->tx_kick_budget == XDPATH_KNOB_AUTO ? 64 : k->tx_kick_budget;
+	so.no_quirks = !k->open_quirks;
 	so.single_frag = mode == XDPATH_MODE_ZEROCOPY && dp->port[i].zc_max_segs == 1;
 	so.wait_ms = k->open_wait_ms;
 	so.no_rx = dp->o.no_rx;
@@ -172,13 +201,54 @@ static int attach(struct xdpath_datapath *dp, uint32_t i, enum xdpath_mode mode,
 {
 	struct xdpath_prog_opts po = XDPATH_OPTS_INIT(struct xdpath_prog_opts);
 
-	if (dp->o.no_prog && mode != XDPATH_MODE_ZEROCOPY)
-		return 0; /* sending by copies needs none */
+	if (!needs_prog(dp, mode))
+		return 0;
 	po.attach = is_native(mode) ? XDPATH_ATTACH_NATIVE : XDPATH_ATTACH_GENERIC;
 	po.steer = dp->o.no_prog ? XDPATH_STEER_NONE : dp->o.steer;
 	po.steer_explicit = dp->o.steer_explicit;
 	po.diag = d;
 	return xdpath_prog_open(&dp->prog[i], &dp->port[i], &po);
+}
+
+/*
+ * What the kernel says is attached now: zero-copy with a program in generic mode receives, and some
+ * drivers then never send.
+ */
+static int read_back_attach(const struct xdpath_datapath *dp, uint32_t i, enum xdpath_mode mode,
+			    struct xdpath_diag *d)
+{
+	struct xdpath_prog_info info[XDPATH_PROGS_MAX];
+	enum xdpath_attach want = is_native(mode) ? XDPATH_ATTACH_NATIVE : XDPATH_ATTACH_GENERIC;
+	int n = dp->prog[i] ? xdpath_prog_query(dp->port[i].ifindex, info) : 0;
+
+	if (!dp->prog[i])
+		return 0;
+	for (int k = 0; k < n; k++)
+		if (info[k].id == xdpath_prog_id(dp->prog[i]) && info[k].attach == want)
+			return 0;
+	return xdpath_fail(
+		d, XDPATH_R_REFUSED, EPROTO,
+		"%s: the program was attached in %s mode and the kernel does not list it "
+		"so; see `xdpath status %s`",
+		dp->port[i].name, xdpath_attach_name(want), dp->port[i].name);
+}
+
+/*
+ * Some drivers open more receive queues once a native program is attached (virtio-net: one for each
+ * CPU), and the NIC spreads traffic over those too.
+ */
+static void look_at_queues(struct xdpath_datapath *dp, uint32_t i)
+{
+	struct xdpath_queue_facts f = {.ifindex = dp->port[i].ifindex};
+
+	if (dp->o.queues || dp->o.no_rx || xdpath_nl_queues(&f) || f.rx <= dp->nqueues[i])
+		return;
+	dp->port[i].rx_queues = f.rx;
+	xdpath_notice(dp, "queues-not-served", i,
+		      "%s: %u receive queues are in use since the XDP program is attached, %u are "
+		      "served; what arrives on the others goes to the kernel: first use all the "
+		      "device has (`ethtool -L %s combined N`, N as `ethtool -l %s` says)",
+		      dp->port[i].name, f.rx, dp->nqueues[i], dp->port[i].name, dp->port[i].name);
 }
 
 static int try_mode(struct xdpath_datapath *dp, enum xdpath_mode mode, struct xdpath_diag *d)
@@ -188,7 +258,9 @@ static int try_mode(struct xdpath_datapath *dp, enum xdpath_mode mode, struct xd
 
 	for (uint32_t i = 0; !err && i < dp->nports; i++)
 		err = check_facts(&dp->port[i], mode, d);
-	for (uint32_t i = 0; !err && !dp->o.no_prog && i < dp->nports; i++)
+	for (uint32_t i = 0; !err && i < dp->nports; i++)
+		err = check_quirks(dp, &dp->port[i], mode, d);
+	for (uint32_t i = 0; !err && needs_prog(dp, mode) && i < dp->nports; i++)
 		err = check_attached(&dp->port[i], mode, d);
 	for (uint32_t i = 0; !err && i < dp->nports; i++)
 		err = attach(dp, i, mode, d);
@@ -196,6 +268,10 @@ static int try_mode(struct xdpath_datapath *dp, enum xdpath_mode mode, struct xd
 		err = make_umem(dp, each, d);
 	for (uint32_t i = 0; !err && i < dp->nports; i++)
 		err = open_sockets(dp, i, mode, fill, d);
+	for (uint32_t i = 0; !err && i < dp->nports; i++)
+		err = read_back_attach(dp, i, mode, d);
+	for (uint32_t i = 0; !err && is_native(mode) && i < dp->nports; i++)
+		look_at_queues(dp, i);
 	if (err)
 		xdpath_negotiate_undo(dp);
 	return err;
@@ -218,9 +294,10 @@ void xdpath_negotiate_undo(struct xdpath_datapath *dp)
 }
 
 /* A worse mode would meet the same obstacle: stop at once. */
-static bool is_final(enum xdpath_reason r)
+static bool is_final(const struct xdpath_datapath *dp, enum xdpath_reason r)
 {
 	switch (r) {
+	case XDPATH_R_PROG_CONFLICT: return !dp->o.no_prog; /* copying needs no program */
 	case XDPATH_R_NO_NATIVE:
 	case XDPATH_R_NO_ZEROCOPY:
 	case XDPATH_R_NO_FRAGMENTS:
@@ -279,7 +356,7 @@ int xdpath_negotiate(struct xdpath_datapath *dp)
 			dp->mode = best_to_worst[m];
 			return 0;
 		}
-		if (is_final(d.reason))
+		if (is_final(dp, d.reason))
 			break;
 	}
 	return tell_failure(dp, worst, err, &d);

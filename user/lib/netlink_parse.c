@@ -146,6 +146,10 @@ int xdpath_nl_parse_link(const struct nlmsghdr *nlh, void *link_facts)
 		case IFLA_LINK: xdpath_nl_u32(a, &p->peer_ifindex); break;
 		case IFLA_NUM_RX_QUEUES: xdpath_nl_u32(a, &l->rx_queues); break;
 		case IFLA_NUM_TX_QUEUES: xdpath_nl_u32(a, &l->tx_queues); break;
+		case IFLA_CARRIER_UP_COUNT:
+			l->carrier_ups_known = xdpath_nl_u32(a, &l->carrier_ups);
+			break;
+		case IFLA_CARRIER_DOWN_COUNT: xdpath_nl_u32(a, &l->carrier_downs); break;
 		case IFLA_XDP: parse_xdp(a, p); break;
 		case IFLA_LINKINFO: parse_linkinfo(a, p); break;
 		case IFLA_ADDRESS:
@@ -191,7 +195,7 @@ int xdpath_nl_parse_netdev(const struct nlmsghdr *nlh, void *port)
 int xdpath_nl_parse_queue(const struct nlmsghdr *nlh, void *queue_facts)
 {
 	struct xdpath_queue_facts *f = queue_facts;
-	uint32_t id = UINT32_MAX, ifindex = 0, type = UINT32_MAX;
+	uint32_t id = UINT32_MAX, ifindex = 0, type = UINT32_MAX, napi = 0;
 	bool xsk = false;
 	struct nlattr *a;
 
@@ -200,6 +204,7 @@ int xdpath_nl_parse_queue(const struct nlmsghdr *nlh, void *queue_facts)
 		case XDPATH_NETDEV_A_QUEUE_ID: xdpath_nl_u32(a, &id); break;
 		case XDPATH_NETDEV_A_QUEUE_IFINDEX: xdpath_nl_u32(a, &ifindex); break;
 		case XDPATH_NETDEV_A_QUEUE_TYPE: xdpath_nl_u32(a, &type); break;
+		case XDPATH_NETDEV_A_QUEUE_NAPI_ID: xdpath_nl_u32(a, &napi); break;
 		case XDPATH_NETDEV_A_QUEUE_XSK: xsk = true; break;
 		default: break;
 		}
@@ -210,8 +215,36 @@ int xdpath_nl_parse_queue(const struct nlmsghdr *nlh, void *queue_facts)
 		f->rx++;
 	else
 		f->tx++;
-	if (xsk && id < XDPATH_QUEUES)
+	if (id >= XDPATH_QUEUES)
+		return 0;
+	f->napi[type][id] = napi;
+	if (xsk)
 		f->taken[id / 64] |= 1ULL << (id % 64);
+	return 0;
+}
+
+int xdpath_nl_parse_napi(const struct nlmsghdr *nlh, void *napi_facts)
+{
+	struct xdpath_napi_facts *f = napi_facts;
+	bool defer = false, flush = false;
+	uint32_t ifindex = 0;
+	uint64_t value;
+	struct nlattr *a;
+
+	mnl_attr_for_each (a, nlh, sizeof(struct genlmsghdr)) {
+		switch (mnl_attr_get_type(a)) {
+		case XDPATH_NETDEV_A_NAPI_IFINDEX: xdpath_nl_u32(a, &ifindex); break;
+		case XDPATH_NETDEV_A_NAPI_DEFER_HARD_IRQS: defer = xdpath_nl_uint(a, &value); break;
+		case XDPATH_NETDEV_A_NAPI_GRO_FLUSH_TIMEOUT:
+			flush = xdpath_nl_uint(a, &value);
+			break;
+		default: break;
+		}
+	}
+	if (ifindex != (uint32_t)f->ifindex)
+		return 0;
+	f->count++;
+	f->settable += defer && flush;
 	return 0;
 }
 

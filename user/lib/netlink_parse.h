@@ -42,7 +42,9 @@ int xdpath_nl_family_query(const char *name, struct xdpath_nl_family *out);
 /* RTM_NEWLINK into a port: name, ifindex, mac, mtu, flags, peer, kind, program. */
 struct xdpath_link_facts {
 	struct xdpath_port *port;
-	uint32_t rx_queues, tx_queues; /* the most there can be: a last resort */
+	uint32_t rx_queues, tx_queues;	     /* the most there can be: a last resort */
+	uint32_t carrier_ups, carrier_downs; /* how often the carrier came and went */
+	bool carrier_ups_known;		     /* before 4.16: not */
 };
 int xdpath_nl_parse_link(const struct nlmsghdr *nlh, void *link_facts);
 
@@ -51,13 +53,24 @@ int xdpath_nl_parse_netdev(const struct nlmsghdr *nlh, void *port);
 
 /* netdev queue-get: one message a queue. */
 struct xdpath_queue_facts {
-	int ifindex;	   /* whose queues; the answers for others are passed over */
-	uint32_t rx, tx;   /* queues counted */
-	uint64_t taken[4]; /* bit Q: queue Q (0..255) has an AF_XDP socket */
+	int ifindex;			 /* whose queues; the answers for others are passed over */
+	uint32_t rx, tx;		 /* queues counted */
+	uint64_t taken[4];		 /* bit Q: queue Q (0..255) has an AF_XDP socket */
+	uint32_t napi[2][XDPATH_QUEUES]; /* of RX and TX queue Q, 0 not told */
 };
 int xdpath_nl_parse_queue(const struct nlmsghdr *nlh, void *queue_facts);
 /* port.c: ask for all queues of f->ifindex; 0 or -errno (-ENOENT, -EOPNOTSUPP: before 6.8). */
 int xdpath_nl_queues(struct xdpath_queue_facts *f);
+
+/* netdev napi-get: one message a NAPI. */
+struct xdpath_napi_facts {
+	int ifindex;
+	uint32_t count;
+	uint32_t settable; /* ... that have deferral settings of their own */
+};
+int xdpath_nl_parse_napi(const struct nlmsghdr *nlh, void *napi_facts);
+/* port.c: ask for all NAPIs of f->ifindex; 0 or -errno (-ENOENT, -EOPNOTSUPP: before 6.8). */
+int xdpath_nl_napis(struct xdpath_napi_facts *f);
 
 /* sock_diag for AF_XDP: one message a socket; the one bound to ifindex and queue is kept. */
 struct xdpath_xsk_facts {

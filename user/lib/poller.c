@@ -34,14 +34,6 @@ int xdpath_poller_add(struct xdpath_poller *p, struct xdpath_socket *s)
 	return 0;
 }
 
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * NS_PER_S + (uint64_t)ts.tv_nsec;
-}
-
 /* 1: something is there after all; 0: all quiet, all kicked; -errno: a socket died. */
 static int last_look(struct xdpath_poller *p, bool *outstanding)
 {
@@ -88,10 +80,12 @@ static int look_at_events(struct xdpath_poller *p)
 
 static int sleep_until(struct xdpath_poller *p, uint64_t wake_at_ns, bool outstanding)
 {
-	uint64_t now = wake_at_ns || outstanding ? now_ns() : 0, ns = UINT64_MAX;
+	uint64_t now = wake_at_ns || outstanding ? xdpath_now_ns() : 0, ns = UINT64_MAX;
 	struct timespec ts;
 	int r;
 
+	for (uint32_t i = 0; outstanding && i < p->n; i++)
+		xdpath_socket_watch_tx(p->s[i], now);
 	if (wake_at_ns)
 		ns = wake_at_ns > now ? wake_at_ns - now : 0;
 	if (outstanding && p->reap_ns < ns)

@@ -101,6 +101,28 @@ static int query_link(const char *name, struct xdpath_link_facts *l)
 	return !err && !l->port->ifindex ? -ENODEV : err;
 }
 
+int xdpath_port_link(int ifindex, uint32_t *flags, uint32_t *carrier_downs)
+{
+	struct xdpath_port p = {0};
+	struct xdpath_link_facts l = {.port = &p};
+	char buf[256];
+	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
+	struct ifinfomsg *ifi;
+	int err;
+
+	nlh->nlmsg_type = RTM_GETLINK;
+	ifi = mnl_nlmsg_put_extra_header(nlh, sizeof(*ifi));
+	ifi->ifi_family = AF_UNSPEC;
+	ifi->ifi_index = ifindex;
+	err = xdpath_nl_talk(NETLINK_ROUTE, nlh, xdpath_nl_parse_link, &l, NULL, 0);
+	if (err)
+		return err;
+	*flags = p.flags;
+	if (carrier_downs)
+		*carrier_downs = l.carrier_downs;
+	return 0;
+}
+
 static void query_netdev(struct xdpath_port *p)
 {
 	char buf[256];
@@ -118,7 +140,9 @@ static void query_netdev(struct xdpath_port *p)
 	xdpath_nl_talk(NETLINK_GENERIC, nlh, xdpath_nl_parse_netdev, p, NULL, 0);
 }
 
-int xdpath_nl_queues(struct xdpath_queue_facts *f)
+/* All of a kind that the netdev family lists for an interface. */
+static int dump_netdev(uint8_t cmd, uint16_t attr, int ifindex,
+		       int (*cb)(const struct nlmsghdr *, void *), void *facts)
 {
 	char buf[256];
 	struct nlmsghdr *nlh = mnl_nlmsg_put_header(buf);
@@ -130,10 +154,22 @@ int xdpath_nl_queues(struct xdpath_queue_facts *f)
 	nlh->nlmsg_type = (uint16_t)family;
 	nlh->nlmsg_flags = NLM_F_DUMP;
 	genl = mnl_nlmsg_put_extra_header(nlh, sizeof(*genl));
-	genl->cmd = XDPATH_NETDEV_CMD_QUEUE_GET;
+	genl->cmd = cmd;
 	genl->version = 1;
-	mnl_attr_put_u32(nlh, XDPATH_NETDEV_A_QUEUE_IFINDEX, (uint32_t)f->ifindex);
-	return xdpath_nl_talk(NETLINK_GENERIC, nlh, xdpath_nl_parse_queue, f, NULL, 0);
+	mnl_attr_put_u32(nlh, attr, (uint32_t)ifindex);
+	return xdpath_nl_talk(NETLINK_GENERIC, nlh, cb, facts, NULL, 0);
+}
+
+int xdpath_nl_queues(struct xdpath_queue_facts *f)
+{
+	return dump_netdev(XDPATH_NETDEV_CMD_QUEUE_GET, XDPATH_NETDEV_A_QUEUE_IFINDEX, f->ifindex,
+			   xdpath_nl_parse_queue, f);
+}
+
+int xdpath_nl_napis(struct xdpath_napi_facts *f)
+{
+	return dump_netdev(XDPATH_NETDEV_CMD_NAPI_GET, XDPATH_NETDEV_A_NAPI_IFINDEX, f->ifindex,
+			   xdpath_nl_parse_napi, f);
 }
 
 /* Queues in use: the driver's channels, else what the core lists, else the most there can be. */
@@ -207,6 +243,8 @@ int xdpath_port_query(struct xdpath_port *p, const char *name, struct xdpath_dia
 				   name, strerror(err));
 	}
 	p->netns = ns.st_ino;
+	p->carrier_downs = l.carrier_downs;
+	p->carrier_seen = !l.carrier_ups_known || l.carrier_ups || (p->flags & IFF_RUNNING);
 	query_netdev(p);
 	xdpath_ethtool_query(p, &rx, &tx);
 	settle_queues(&l, rx, tx);

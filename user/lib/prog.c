@@ -74,9 +74,12 @@ static int fail_attach(const struct opening *a, int err, const char *ext)
 	if (err == ENODEV)
 		return xdpath_fail(d, XDPATH_R_NO_DEVICE, err,
 				   "attach to %s: the interface is gone; see `ip link`", dev);
+	/* drivers say so too when they lack a TX ring for each CPU: generic mode may still work */
 	if (err == ENOMEM)
-		return xdpath_fail(d, XDPATH_R_MEMORY, err,
-				   "attach to %s: %s; free memory or use fewer queues", dev, why);
+		return xdpath_fail(d, native ? XDPATH_R_REFUSED : XDPATH_R_MEMORY, err,
+				   "attach to %s in %s mode: %s; free memory, use fewer queues "
+				   "(`ethtool -L`)%s",
+				   dev, mode, why, native ? " or take generic mode" : "");
 	if (err == ERANGE || strstr(ext, "MTU"))
 		return xdpath_fail(d, XDPATH_R_MTU, err,
 				   "attach to %s in %s mode: %s; lower the MTU (a veth's peer's)%s",

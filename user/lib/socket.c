@@ -189,6 +189,24 @@ static int bind_once(const struct xdpath_socket *s, const struct xdpath_port *p,
 	return bind(s->fd, (struct sockaddr *)(void *)&addr, sizeof(addr)) < 0 ? -errno : 0;
 }
 
+/*
+ * Advertised is not granted: drivers refuse zero-copy at bind by EOPNOTSUPP, EINVAL, ENOENT and
+ * others for reasons of theirs (virtio-net without an IOMMU or without queue reset). Copying works
+ * then. Only what would stop that too is told apart before.
+ */
+static int zerocopy_refused(const struct xdpath_port *p, const struct xdpath_socket_opts *o,
+			    int err)
+{
+	bool told = p->xdp_features & XDPATH_XDP_ACT_XSK_ZEROCOPY;
+
+	return xdpath_fail(o->diag, XDPATH_R_NO_ZEROCOPY, -err,
+			   "%s queue %u: the driver%s%s %s (bind: %s, %s); use --mode copy or auto",
+			   p->name, o->queue, p->driver[0] ? " " : "", p->driver,
+			   told ? "advertises zero-copy and does not grant it here"
+				: "does no zero-copy",
+			   strerrorname_np(-err), strerror(-err));
+}
+
 static int bind_refused(const struct xdpath_port *p, const struct xdpath_socket_opts *o, int err)
 {
 	struct xdpath_holder h = {0};
@@ -207,11 +225,13 @@ static int bind_refused(const struct xdpath_port *p, const struct xdpath_socket_
 				   "after %u ms; end it, "
 				   "use another queue (-q) or raise open.wait_ms",
 				   p->name, o->queue, o->wait_ms);
-	case -EOPNOTSUPP:
+	case -ENOMEM:
+	case -ENOBUFS:
 		return xdpath_fail(
-			o->diag, XDPATH_R_NO_ZEROCOPY, EOPNOTSUPP,
-			"%s queue %u: the driver%s%s does no zero-copy; use --mode copy or auto",
-			p->name, o->queue, p->driver[0] ? " " : "", p->driver);
+			o->diag, XDPATH_R_MEMORY, -err,
+			"%s queue %u: bind: %s; free memory, lower the ring sizes or use "
+			"fewer queues (-q)",
+			p->name, o->queue, strerror(-err));
 	case -ENODEV:
 		return xdpath_fail(o->diag, XDPATH_R_NO_DEVICE, ENODEV,
 				   "%s: the interface is gone; `ip link` lists what is there",
@@ -235,6 +255,8 @@ static int bind_refused(const struct xdpath_port *p, const struct xdpath_socket_
 		break;
 	default: break;
 	}
+	if (o->mode == XDPATH_MODE_ZEROCOPY)
+		return zerocopy_refused(p, o, err);
 	return xdpath_fail(o->diag, XDPATH_R_REFUSED, -err,
 			   "%s queue %u: bind for %s says \"%s\"; see `xdpath probe %s`", p->name,
 			   o->queue, xdpath_mode_name(o->mode), strerror(-err), p->name);
@@ -319,8 +341,12 @@ static void set_limits(struct xdpath_socket *s, const struct xdpath_port *p,
 static int set_up(struct xdpath_socket *s, const struct xdpath_port *p,
 		  const struct xdpath_socket_opts *o)
 {
-	int err = create(s, o);
+	int err = 0;
 
+	if (!o->no_rx && !o->no_quirks)
+		err = xdpath_quirk_check(p, o->mode, xdpath_umem_rx_room(s->umem), o->diag);
+	if (!err)
+		err = create(s, o);
 	if (!err)
 		err = map_rings(s, o->diag);
 	if (err)

@@ -16,6 +16,7 @@
 #define THIN	 16U /* a pass below this sends at once what it gathered */
 #define GATHER	 32U /* a kick's fixed cost is 2 % of 32 frames */
 #define DRAIN_MS 200U
+#define WATCH	 1024U /* passes between two looks at TX that may stand still */
 
 static uint32_t pass(struct xdpath_worker *w, xdpath_round_fn round, void *ctx)
 {
@@ -46,10 +47,26 @@ static uint32_t pass(struct xdpath_worker *w, xdpath_round_fn round, void *ctx)
 static void take_over_live(struct xdpath_worker *w, uint32_t generation)
 {
 	w->seen = generation;
-	for (uint32_t i = 0; i < w->nsockets; i++)
+	for (uint32_t i = 0; i < w->nsockets; i++) {
 		w->sockets[i]->q.tx_max_len =
 			__atomic_load_n(&w->dp->live_mtu[w->port[i]], __ATOMIC_RELAXED) +
 			XDPATH_ETH_MIN;
+		w->sockets[i]->watch.link_down =
+			!__atomic_load_n(&w->dp->live_link[w->port[i]], __ATOMIC_RELAXED);
+	}
+}
+
+/* A worker that never sleeps looks here; one that does, before it sleeps. */
+static void watch_tx(struct xdpath_worker *w)
+{
+	uint64_t now = 0;
+
+	for (uint32_t i = 0; i < w->nsockets; i++) {
+		if (!w->sockets[i]->q.tx_outstanding)
+			continue;
+		now = now ? now : xdpath_now_ns();
+		xdpath_socket_watch_tx(w->sockets[i], now);
+	}
 }
 
 static int first_fatal(const struct xdpath_worker *w)
@@ -92,6 +109,8 @@ static void *worker_main(void *arg)
 		if (xdpath_unlikely(generation != w->seen))
 			take_over_live(w, generation);
 		got = pass(w, dp->round, dp->ctx);
+		if (xdpath_unlikely(w->rounds % WATCH == 0))
+			watch_tx(w);
 		if (__atomic_load_n(&dp->stop, __ATOMIC_ACQUIRE)) {
 			if (drained(w, got, &deadline))
 				break;
