@@ -36,6 +36,7 @@ void events_start(struct events *e, const struct run *r)
 		e->port[i].mtu = p->mtu;
 		e->port[i].queues = xdpath_port_queues(p);
 		e->port[i].prog_id = g ? xdpath_prog_id(g) : 0;
+		e->port[i].meta_id = g ? xdpath_prog_meta_id(g) : 0;
 	}
 }
 
@@ -184,7 +185,8 @@ static bool program_gone(const struct events *e, const struct run *r, uint32_t i
 	if (!e->port[i].prog_id || n < 0)
 		return false;
 	for (int k = 0; k < n; k++)
-		if (info[k].id == e->port[i].prog_id)
+		if (info[k].id == e->port[i].prog_id || /* or replaced by its successor */
+		    (info[k].meta_id && info[k].meta_id == e->port[i].meta_id))
 			return false;
 	if (n > 0)
 		snprintf(text, sizeof(text),

@@ -13,7 +13,7 @@ struct events {
 	int fd; /* rtnetlink link events; -1 none */
 	struct {
 		char name[IFNAMSIZ];
-		uint32_t flags, mtu, queues, prog_id;
+		uint32_t flags, mtu, queues, prog_id, meta_id;
 		bool down_untold, blinked, no_carrier;
 	} port[XDPATH_PORTS_MAX];
 };
