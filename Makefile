@@ -25,8 +25,8 @@ DEBUG ?=
 B := build$(if $(SAN),/san-$(subst $(comma),-,$(SAN)))$(if $(DEBUG),/debug)
 
 # Our libraries; every other target works before they are installed, so that `make deps` can run.
-LIBS := libbpf libmnl jansson
-LIB_LIBS := libbpf libmnl
+LIBS := libbpf libxdp libmnl libpcap libelf jansson
+LIB_LIBS := libbpf libxdp libmnl libpcap libelf
 CMD_LIBS := jansson
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
@@ -44,7 +44,8 @@ LIB_SRC := $(wildcard user/lib/*.c)
 CMD_SRC := $(wildcard user/cmd/*.c)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
-BENCH_SRC := $(wildcard tests/bench/*.c)
+BENCH_SRC := $(filter-out %.bpf.c,$(wildcard tests/bench/*.c))
+FUZZ_SRC := $(wildcard tests/fuzz/*.c)
 CONF_SRC := $(filter-out %.bpf.c,$(wildcard tests/conf/*.c))
 
 LIB_OBJ := $(LIB_SRC:%.c=$(B)/%.o)
@@ -81,7 +82,7 @@ $(B)/bpf/xdpath_%.bpf.o: bpf/%.bpf.c $(wildcard bpf/*.h) include/xdpath/shared.h
 	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
 
 # kept, so that nothing is rebuilt for nothing
-.SECONDARY: $(UNIT_SRC:%.c=$(B)/%.o) $(BENCH_SRC:%.c=$(B)/%.o)
+.SECONDARY: $(UNIT_SRC:%.c=$(B)/%.o) $(BENCH_SRC:%.c=$(B)/%.o) $(FUZZ_SRC:%.c=$(B)/%.o)
 
 $(B)/skel/%.skel.h: $(B)/bpf/xdpath_%.bpf.o
 	@mkdir -p $(@D)
@@ -134,6 +135,18 @@ $(B)/tests/bench/preload/%.so: tests/bench/preload/%.c
 	$(call say,LD,$@)
 	$(Q)$(CC) $(CPPFLAGS) -std=gnu11 $(WARN) $(CFLAGS) -fPIC -shared -o $@ $< -ldl
 
+$(B)/tests/bench/steer.bpf.o: tests/bench/steer.bpf.c tests/bench/steer_flow.h
+	@mkdir -p $(@D)
+	$(call say,BPF,$@)
+	$(Q)$(CLANG) $(BPF_CFLAGS) -c $< -o $@.tmp && $(LLVM_STRIP) -g $@.tmp && mv $@.tmp $@
+
+$(B)/tests/bench/bench_steer.skel.h: $(B)/tests/bench/steer.bpf.o
+	$(call say,SKEL,$@)
+	$(Q)$(BPFTOOL) gen skeleton $< name bench_steer_bpf > $@.tmp && mv $@.tmp $@
+
+$(B)/tests/bench/steer.o: CPPFLAGS += -I$(B)/tests/bench
+$(B)/tests/bench/steer.o: | $(B)/tests/bench/bench_steer.skel.h
+
 $(B)/tests/conf/conf.bpf.o: tests/conf/conf.bpf.c
 	@mkdir -p $(@D)
 	$(call say,BPF,$@)
@@ -182,6 +195,23 @@ check-long: deps-vm ## the loops of hundreds too, and all NICs and kernels in vi
 	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(BENCH_BIN) $(CONF_BIN)
 	$(Q)B=$(B) LONG=1 tests/run.sh unit netns conf vm
 
+FUZZ_BIN := $(FUZZ_SRC:%.c=$(B)/%)
+FUZZ_SECONDS ?= 20
+
+$(B)/tests/fuzz/%: $(B)/tests/fuzz/%.o $(B)/libxdpath.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -fsanitize=fuzzer -o $@ $^ $$($(PKG_CONFIG) --libs $(LIB_LIBS))
+
+# Each for FUZZ_SECONDS, from its corpus of earlier runs; what it crashed on is left beside that.
+.PHONY: fuzz fuzz-run
+fuzz: ## parsers under libFuzzer and ASan; FUZZ_SECONDS=20 each
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) B=build/fuzz CC=clang SAN=address,undefined \
+		CFLAGS='-O1 -g -fsanitize=fuzzer-no-link' fuzz-run
+
+fuzz-run: $(FUZZ_BIN)
+	$(Q)for f in $(FUZZ_BIN); do echo "$$f"; mkdir -p $$f.corpus; setarch -R $$f -verbosity=0 -print_final_stats=1 \
+		-max_len=4096 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$$f- $$f.corpus || exit 1; done
+
 ci: ## what .ci/run does: check, the same under ASan and UBSan, check-vm, lint
 	$(Q)tests/ci.sh
 
@@ -213,7 +243,7 @@ uninstall: ## what install put there
 		$(DESTDIR)$(PREFIX)/lib/bpf/xdpath_steer.bpf.o
 	rm -rf $(DESTDIR)$(PREFIX)/include/xdpath
 
-C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/conf/*.[ch] tests/bench/*.[ch] docs/examples/*.c)
+C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/conf/*.[ch] tests/bench/*.[ch] tests/fuzz/*.c docs/examples/*.c)
 SH_FILES = $(wildcard tools/*.sh tools/xdpath-lab tests/*.sh tests/netns/*.sh tests/bench/*.sh tests/vm/*.sh tests/vm/lab tests/vm/init .ci/run)
 
 fmt: ## clang-format in place

@@ -17,6 +17,7 @@
 #include <xdpath/knob.h>
 #include <xdpath/poller.h>
 #include <xdpath/prog.h>
+#include <xdpath/rule.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -34,6 +35,10 @@ struct xdpath_datapath_opts {
 	enum xdpath_mode worst; /* below it is an error; AUTO means generic */
 	enum xdpath_steer steer;
 	bool steer_explicit;
+	/* in force before a socket receives; NULL: none. A program attached already that has others
+	 * is refused */
+	const struct xdpath_rules *rules;
+	bool beside;	       /* as in struct xdpath_prog_opts */
 	bool no_prog;	       /* send only: attach nothing unless zero-copy needs it */
 	bool no_rx, no_tx;     /* one-way sockets */
 	bool promisc;	       /* hold promiscuity while open */

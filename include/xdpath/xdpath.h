@@ -10,6 +10,8 @@
 #include <xdpath/umem.h>
 #include <xdpath/port.h>
 #include <xdpath/prog.h>
+#include <xdpath/rule.h>
+#include <xdpath/steer.h>
 #include <xdpath/socket.h>
 #include <xdpath/knob.h>
 #include <xdpath/poller.h>

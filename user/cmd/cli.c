@@ -63,6 +63,46 @@ static int read_mode(const char *verb, const struct option_def *o, const char *v
 	return bad_value(verb, o, value, "give auto, zero-copy, copy or generic");
 }
 
+static int read_attach(const char *verb, const struct option_def *o, const char *value,
+		       enum xdpath_attach *out)
+{
+	if (strcmp(value, "auto") == 0)
+		*out = XDPATH_ATTACH_NONE;
+	else if (strcmp(value, "native") == 0)
+		*out = XDPATH_ATTACH_NATIVE;
+	else if (strcmp(value, "generic") == 0 || strcmp(value, "skb") == 0)
+		*out = XDPATH_ATTACH_GENERIC;
+	else
+		return bad_value(verb, o, value, "give auto, native or generic");
+	return 0;
+}
+
+/* "pass,drop" or XDP_PASS,XDP_DROP: a bit each, by its number in the kernel. */
+static int read_actions(const char *verb, const struct option_def *o, const char *value,
+			uint32_t *out)
+{
+	static const char *const name[] = {"aborted", "drop", "pass", "tx", "redirect"};
+	const char *at = value;
+	size_t n, i;
+
+	for (*out = 0; *at; at += n + (at[n] == ',')) {
+		n = strcspn(at, ",");
+		if (n > 4 && strncasecmp(at, "XDP_", 4) == 0) {
+			at += 4;
+			n -= 4;
+		}
+		for (i = 0; i < 5; i++)
+			if (strlen(name[i]) == n && strncasecmp(at, name[i], n) == 0)
+				break;
+		if (i == 5)
+			break;
+		*out |= 1U << i;
+	}
+	return *out && !*at
+		       ? 0
+		       : bad_value(verb, o, value, "give some of aborted,drop,pass,tx,redirect");
+}
+
 /* "0-3,6": calls add() for each number; false when it is not such a list or goes past `most`. */
 static bool read_list(const char *s, unsigned long most, void (*add)(struct args *, unsigned int),
 		      struct args *a)
@@ -182,6 +222,29 @@ static int read_steer(const char *verb, const struct option_def *o, const char *
 	return 0;
 }
 
+static int read_rule(const char *verb, const char *value, struct args *a)
+{
+	struct xdpath_diag d = {0};
+	struct xdpath_rule r;
+	int err = xdpath_rule_parse(&r, value, &d);
+
+	a->rules_given = true;
+	if (!err)
+		err = xdpath_rules_add(&a->rules, &r, &d);
+	if (err)
+		xdpath_rule_clear(&r);
+	return err ? fail_diag(verb, &d, err) : 0;
+}
+
+static int read_rules(const char *verb, const char *path, struct args *a)
+{
+	struct xdpath_diag d = {0};
+	int err = xdpath_rules_load(&a->rules, path, &d);
+
+	a->rules_given = true;
+	return err ? fail_diag(verb, &d, err) : 0;
+}
+
 static int read_engine(const char *verb, const struct option_def *o, const char *value,
 		       struct args *a)
 {
@@ -206,6 +269,8 @@ static int take_option(const char *verb, const struct option_def *o, const char 
 	case K_VERBOSE: a->verbose++; return 0;
 	case K_TEXT: *(const char **)at = value; return 0;
 	case K_MODE: return read_mode(verb, o, value, at);
+	case K_ATTACH: return read_attach(verb, o, value, at);
+	case K_ACTIONS: return read_actions(verb, o, value, at);
 	case K_SECONDS: return read_seconds(verb, o, value, at);
 	case K_U64: return read_number(verb, o, value, UINT64_MAX / 2, at);
 	case K_U32:
@@ -222,6 +287,8 @@ static int take_option(const char *verb, const struct option_def *o, const char 
 	case K_SET: return read_set(verb, value, a);
 	case K_CONFIG: return read_config(verb, value, a);
 	case K_STEER: return read_steer(verb, o, value, a);
+	case K_RULE: return read_rule(verb, value, a);
+	case K_RULES: return read_rules(verb, value, a);
 	case K_ENGINE: return read_engine(verb, o, value, a);
 	}
 	return 0;
@@ -229,6 +296,11 @@ static int take_option(const char *verb, const struct option_def *o, const char 
 
 static const struct verb *find_verb(const char *name)
 {
+	/* as xdp-loader says it */
+	if (strcmp(name, "load") == 0)
+		name = "attach";
+	else if (strcmp(name, "unload") == 0)
+		name = "detach";
 	for (size_t i = 0; i < V_COUNT; i++)
 		if (strcmp(verbs[i].name, name) == 0)
 			return &verbs[i];
@@ -237,11 +309,13 @@ static const struct verb *find_verb(const char *name)
 
 static int no_verb(const char *name)
 {
-	return fail(NULL, EXIT_USAGE,
-		    "%.40s: no such verb; use one of probe, status, forward, reflect, sink, source "
-		    "(`xdpath "
-		    "help`)",
-		    name);
+	return fail(
+		NULL, EXIT_USAGE,
+		"%.40s: no such verb; use one of probe, attach, detach, status, steer, forward, "
+		"reflect, sink, source "
+		"(`xdpath "
+		"help`)",
+		name);
 }
 
 static int help(const char *topic)
@@ -252,6 +326,8 @@ static int help(const char *topic)
 		help_verb(v);
 	else if (topic && strcmp(topic, "knobs") == 0)
 		help_knobs();
+	else if (topic && strcmp(topic, "rules") == 0)
+		help_rules();
 	else if (topic)
 		return no_verb(topic);
 	else
@@ -289,12 +365,12 @@ static void make_getopt(const struct verb *v, struct option *lo, char *letters)
 	lo[n] = (struct option){0};
 }
 
-static const struct option_def *by_getopt(int c)
+static const struct option_def *by_getopt(const struct verb *v, int c)
 {
 	if (c >= 256)
 		return &options[c - 256];
 	for (size_t i = 0; i < noptions; i++)
-		if (options[i].letter == c)
+		if (options[i].letter == c && (options[i].verbs & VERB(v->id)))
 			return &options[i];
 	return NULL;
 }
@@ -317,6 +393,11 @@ static int take_devices(const struct verb *v, int argc, char **argv, struct args
 {
 	int given = argc - optind;
 
+	if (v->max_dev == VERB_WORDS && given > 1) {
+		a->words = argv + optind + 1;
+		a->nwords = given - 1;
+		given = 1;
+	}
 	if (given < v->min_dev)
 		return fail(v->name, EXIT_USAGE,
 			    "no device named; usage: xdpath %s (`ip link` lists devices)",
@@ -352,7 +433,7 @@ static int parse(const struct verb *v, int argc, char **argv, struct args *a)
 				v->name, EXIT_USAGE,
 				"%.60s: no such option, or not one of %s's; see `xdpath help %s`",
 				argv[optind - 1], v->name, v->name);
-		o = by_getopt(c);
+		o = by_getopt(v, c);
 		if (o && o->letter == 'h') {
 			help_verb(v);
 			return -1;

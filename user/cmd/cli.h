@@ -15,13 +15,26 @@
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
 #define VERB(n) (1u << (n))
-enum verb_id { V_PROBE, V_STATUS, V_FORWARD, V_REFLECT, V_SINK, V_SOURCE, V_COUNT };
+enum verb_id {
+	V_PROBE,
+	V_ATTACH,
+	V_DETACH,
+	V_STATUS,
+	V_STEER,
+	V_FORWARD,
+	V_REFLECT,
+	V_SINK,
+	V_SOURCE,
+	V_COUNT
+};
 
 enum engine { ENGINE_XSK = 0, ENGINE_LIVE = 1 };
 
 struct args {
 	const char *dev[2]; /* positional */
 	int ndev;
+	char *const *words; /* what follows the device, of a verb that takes words */
+	int nwords;
 	/* common */
 	enum xdpath_mode mode, worst;
 	uint32_t queues[XDPATH_QUEUES];
@@ -32,14 +45,22 @@ struct args {
 	struct xdpath_knobs knobs;
 	enum xdpath_steer steer;
 	bool steer_given;
-	double duration; /* seconds, 0: until stopped */
-	uint64_t count;	 /* packets, 0: no limit */
-	double interval; /* seconds, 0: none, < 0: not given */
+	struct xdpath_rules rules; /* of -r and -f */
+	bool rules_given;	   /* even if there are none in a file */
+	double duration;	   /* seconds, 0: until stopped */
+	uint64_t count;		   /* packets, 0: no limit */
+	double interval;	   /* seconds, 0: none, < 0: not given */
 	bool json, quiet;
 	int verbose;
 	/* probe */
 	bool try_modes;
 	const char *require;
+	/* attach, detach */
+	enum xdpath_attach attach;
+	bool beside, force;
+	const char *pin, *section, *prog_name;
+	uint32_t prio, actions;
+	uint64_t prog_id;
 	/* forward */
 	bool no_promisc;
 	/* sink */
@@ -50,13 +71,15 @@ struct args {
 	enum engine engine;
 };
 
+#define VERB_WORDS 99
+
 struct verb {
 	const char *name;
 	enum verb_id id;
-	const char *synopsis; /* "forward A [B]" */
-	const char *text;     /* one line */
-	const char *examples; /* two lines */
-	int min_dev, max_dev;
+	const char *synopsis;		  /* "forward A [B]" */
+	const char *text;		  /* one line */
+	const char *examples;		  /* two lines */
+	int min_dev, max_dev;		  /* VERB_WORDS: one device, then any words */
 	int (*run)(const struct args *a); /* returns an exit code */
 };
 
@@ -71,7 +94,10 @@ int fail_diag(const char *verb, const struct xdpath_diag *d, int err);
 int cli_main(int argc, char **argv);
 
 int cmd_probe(const struct args *a);
+int cmd_attach(const struct args *a);
+int cmd_detach(const struct args *a);
 int cmd_status(const struct args *a);
+int cmd_steer(const struct args *a);
 int cmd_forward(const struct args *a);
 int cmd_reflect(const struct args *a);
 int cmd_sink(const struct args *a);

@@ -3,13 +3,17 @@
 #include "cli_options.h"
 
 #define RUNS   (VERB(V_FORWARD) | VERB(V_REFLECT) | VERB(V_SINK) | VERB(V_SOURCE))
-#define ANY    (RUNS | VERB(V_PROBE) | VERB(V_STATUS))
+#define ATTACH VERB(V_ATTACH)
+#define DETACH VERB(V_DETACH)
+#define ANY    (RUNS | VERB(V_PROBE) | ATTACH | DETACH | VERB(V_STATUS) | VERB(V_STEER))
 #define AT(f)  offsetof(struct args, f)
 #define SOURCE VERB(V_SOURCE)
 
 const struct option_def options[] = {
 	{"mode", 'm', "MODE", K_MODE, AT(mode), RUNS,
 	 "auto, zero-copy, copy or generic; default auto"},
+	{"mode", 'm', "MODE", K_ATTACH, AT(attach), ATTACH,
+	 "auto, native or generic; default auto"},
 	{"worst", 0, "MODE", K_MODE, AT(worst), RUNS, "lowest acceptable mode; below it exit 3"},
 	{"queues", 'q', "LIST", K_QUEUES, 0, RUNS, "all (default), or 0-3,6"},
 	{"workers", 0, "N", K_U32, AT(workers), RUNS,
@@ -18,8 +22,23 @@ const struct option_def options[] = {
 	{"set", 0, "KEY=VALUE", K_SET, 0, RUNS | VERB(V_PROBE), "a knob (`xdpath help knobs`)"},
 	{"config", 0, "FILE", K_CONFIG, 0, RUNS | VERB(V_PROBE),
 	 "knobs from a file of KEY = VALUE lines"},
-	{"all", 0, "[=l2]", K_STEER, 0, VERB(V_REFLECT) | VERB(V_SINK) | VERB(V_FORWARD),
+	{"all", 0, "[=l2]", K_STEER, 0, VERB(V_REFLECT) | VERB(V_SINK) | VERB(V_FORWARD) | ATTACH,
 	 "all but ARP, ND and ICMP to user space; l2: those too"},
+	{"rule", 'r', "RULE", K_RULE, 0, ATTACH | (RUNS & ~SOURCE),
+	 "a rule; may be given again (`xdpath help rules`)"},
+	{"rules", 'f', "FILE", K_RULES, 0, ATTACH | (RUNS & ~SOURCE) | VERB(V_STEER),
+	 "rules from a file, one a line; - is standard input"},
+	{"beside", 0, NULL, K_FLAG, AT(beside), ATTACH | (RUNS & ~SOURCE),
+	 "beside other XDP programs, through libxdp's dispatcher"},
+	{"section", 's', "SECTION", K_TEXT, AT(section), ATTACH, "... FILE.o: the program of it"},
+	{"prog-name", 'n', "NAME", K_TEXT, AT(prog_name), ATTACH, "... FILE.o: the program of it"},
+	{"pin-path", 'p', "PIN", K_TEXT, AT(pin), ATTACH,
+	 "pin program and maps in this folder of a bpffs"},
+	{"prio", 'P', "PRIO", K_U32, AT(prio), ATTACH, "with --beside: order, lower first"},
+	{"actions", 'A', "ACTION", K_ACTIONS, AT(actions), ATTACH,
+	 "with --beside: after these the next program runs, like pass,drop"},
+	{"force", 0, NULL, K_FLAG, AT(force), DETACH, "also a program that is not xdpath's"},
+	{"id", 'i', "ID", K_U64, AT(prog_id), DETACH, "only the program of this id"},
 	{"no-promisc", 0, NULL, K_FLAG, AT(no_promisc), VERB(V_FORWARD),
 	 "do not make the devices promiscuous"},
 	{"touch", 0, NULL, K_FLAG, AT(touch), VERB(V_SINK), "read every byte of each frame"},

@@ -8,6 +8,8 @@
 enum kind {
 	K_FLAG,
 	K_MODE,
+	K_ATTACH,
+	K_ACTIONS,
 	K_QUEUES,
 	K_U32,
 	K_U64,
@@ -16,6 +18,8 @@ enum kind {
 	K_SET,
 	K_CONFIG,
 	K_STEER,
+	K_RULE,
+	K_RULES,
 	K_TEXT,
 	K_ENGINE,
 	K_VERBOSE
@@ -37,5 +41,6 @@ extern const size_t noptions;
 void help_all(void);
 void help_verb(const struct verb *v);
 void help_knobs(void);
+void help_rules(void);
 
 #endif

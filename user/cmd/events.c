@@ -53,6 +53,7 @@ bool events_start(struct events *e, const struct run *r)
 		e->port[i].queues = xdpath_port_queues(p);
 		e->port[i].prog_id = g ? xdpath_prog_id(g) : 0;
 		e->port[i].unserved = unserved(r, i);
+		e->port[i].meta_id = g ? xdpath_prog_meta_id(g) : 0;
 	}
 	e->opening = true;
 	end = events_read(e, r);
@@ -213,7 +214,8 @@ static bool program_gone(const struct events *e, const struct run *r, uint32_t i
 	if (!e->port[i].prog_id || n < 0)
 		return false;
 	for (int k = 0; k < n; k++)
-		if (info[k].id == e->port[i].prog_id)
+		if (info[k].id == e->port[i].prog_id || /* or replaced by its successor */
+		    (info[k].meta_id && info[k].meta_id == e->port[i].meta_id))
 			return false;
 	if (n > 0)
 		snprintf(text, sizeof(text),

@@ -14,7 +14,7 @@ struct events {
 	bool opening;
 	struct {
 		char name[IFNAMSIZ];
-		uint32_t flags, mtu, queues, prog_id;
+		uint32_t flags, mtu, queues, prog_id, meta_id;
 		bool down_untold, blinked, no_carrier;
 		uint64_t unserved; /* packets without a socket before the start */
 		bool unserved_told;

@@ -12,7 +12,7 @@ int cmd_forward(const struct args *a)
 	struct run r;
 
 	run_init(&r, "forward", a);
-	if (!a->steer_given)
+	if (!a->steer_given && !a->rules.n)
 		r.o.steer = XDPATH_STEER_L2; /* an L2 forwarder keeps nothing back */
 	r.o.promisc = !a->no_promisc;
 	r.o.plain_rx = true;

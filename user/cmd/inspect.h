@@ -6,6 +6,15 @@
 #include <jansson.h>
 
 #include "cli.h"
+#include "prog_find.h"
+
+enum { INSPECT_HOLDERS = 8 }; /* as many are named */
+
+struct inspect_owner {
+	int nholders;
+	struct xdpath_process holder[INSPECT_HOLDERS];
+	int rules; /* of our program: how many, or -errno */
+};
 
 struct inspect {
 	struct xdpath_port port;
@@ -13,6 +22,7 @@ struct inspect {
 	struct xdpath_prog_info prog[XDPATH_PROGS_MAX];
 	int state_err[XDPATH_PROGS_MAX]; /* of state[]; 0: it holds */
 	struct xdpath_prog_state state[XDPATH_PROGS_MAX];
+	struct inspect_owner owner[XDPATH_PROGS_MAX];
 	uint32_t nqueues; /* looked at: all, or the first 256 */
 	uint32_t ntaken;  /* of them held by an AF_XDP socket */
 	int holder_err;	  /* -errno: the kernel tells nothing about queues */

@@ -263,7 +263,8 @@ static json_t *json_port(const struct run *r, uint32_t i)
 {
 	const struct xdpath_prog *g = xdpath_datapath_prog(r->dp, i);
 	struct xdpath_verdict_count v[XDPATH_V_COUNT] = {0};
-	static const char *const verdicts[] = {"xsk", "no_socket", "kept", "pass"};
+	static const char *const verdicts[XDPATH_V_COUNT] = {"xsk",  "no_socket", "kept",    "pass",
+							     "drop", "tx",	  "redirect"};
 	json_t *o = json_object(), *d = json_object(), *s = json_object();
 	struct port_totals t;
 

@@ -53,13 +53,15 @@ void run_init(struct run *r, const char *verb, const struct args *a)
 	r->o.worst = a->worst;
 	r->o.steer = a->steer;
 	r->o.steer_explicit = a->steer_given;
+	r->o.rules = a->rules.n ? &a->rules : NULL;
+	r->o.beside = a->beside;
 	r->o.workers = a->workers;
 	r->o.cpus = a->have_cpus ? &a->cpus : NULL;
 	r->o.knobs = &a->knobs;
 	r->o.who = verb;
 }
 
-/* Without --all something must already steer, or nothing would ever arrive. */
+/* Without --all or a rule something must already steer, or nothing would ever arrive. */
 static bool is_steered(const char *dev)
 {
 	struct xdpath_prog_info info[XDPATH_PROGS_MAX];
@@ -73,11 +75,11 @@ static bool is_steered(const char *dev)
 
 int run_needs_steering(const char *verb, const struct args *a)
 {
-	if (a->steer_given || !if_nametoindex(a->dev[0]) || is_steered(a->dev[0]))
+	if (a->steer_given || a->rules.n || !if_nametoindex(a->dev[0]) || is_steered(a->dev[0]))
 		return 0; /* a device that is not there is told so when it is opened */
 	return fail(verb, EXIT_USAGE,
-		    "%s: nothing would reach user space; add --all (all but ARP, ND and ICMP) or "
-		    "--all=l2",
+		    "%s: nothing would reach user space; add --all (all but ARP, ND and ICMP), "
+		    "--all=l2, or a rule (-r, -f)",
 		    a->dev[0]);
 }
 

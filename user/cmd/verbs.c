@@ -6,8 +6,20 @@ const struct verb verbs[V_COUNT] = {
 	{"probe", V_PROBE, "probe [DEV]",
 	 "what kernel, driver, device and queue can do, and why not",
 	 "xdpath probe\n  xdpath probe eth1 --try", 0, 1, cmd_probe},
+	{"attach", V_ATTACH, "attach DEV [FILE.o]",
+	 "load and keep the steering program, or one's own with an XSKMAP (also: load)",
+	 "xdpath attach eth1 --all\n  xdpath attach eth1 mine.bpf.o -n my_prog --mode native", 1, 2,
+	 cmd_attach},
+	{"detach", V_DETACH, "detach DEV",
+	 "undo, in whatever form and mode; also what a crash left (also: unload)",
+	 "xdpath detach eth1\n  xdpath detach eth1 -i 42 --force", 1, 1, cmd_detach},
 	{"status", V_STATUS, "status [DEV]", "programs, owners, modes and sockets, from the kernel",
 	 "xdpath status\n  xdpath status eth1 --json", 0, 1, cmd_status},
+	{"steer", V_STEER, "steer DEV add|del|list|flush|load",
+	 "rules of the program that is attached, kept or of a running verb",
+	 "xdpath steer eth1 add proto udp dport 53 action xsk\n"
+	 "  xdpath steer eth1 load -f rules.txt",
+	 1, VERB_WORDS, cmd_steer},
 	{"forward", V_FORWARD, "forward A [B]",
 	 "forward frames both ways through user space; one device hairpins",
 	 "xdpath forward eth1 eth2\n  xdpath forward eth1 eth2 --mode zero-copy --set "
@@ -18,8 +30,9 @@ const struct verb verbs[V_COUNT] = {
 	 "xdpath reflect eth1 --all=l2\n  xdpath reflect eth1 --all -q 0 --set poll.mode=spin", 1,
 	 1, cmd_reflect},
 	{"sink", V_SINK, "sink DEV", "count frames and release them",
-	 "xdpath sink eth1 --all\n  xdpath sink eth1 --all -q 0 --touch --duration 10 --json", 1, 1,
-	 cmd_sink},
+	 "xdpath sink eth1 -r 'proto udp dport 53 action xsk'\n  xdpath sink eth1 --all -q 0 "
+	 "--touch --duration 10 --json",
+	 1, 1, cmd_sink},
 	{"source", V_SOURCE, "source DEV", "generate UDP frames",
 	 "xdpath source eth1 --dst-mac 02:00:00:00:00:02 --rate 100k -c 1000000\n"
 	 "  xdpath source eth1 --engine live --size 60 --flows 16 --duration 5",

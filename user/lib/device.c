@@ -178,9 +178,9 @@ static int hold_offloads(struct xdpath_device *d, const struct xdpath_port *p)
 }
 
 /* What a crashed run left turned off, put back by a run that has no wish of its own. */
-static void restore_leftover(const struct xdpath_device *d, const struct xdpath_port *p)
+static void restore_leftover(const char *path, const struct xdpath_port *p)
 {
-	int fd = open(d->path, O_RDWR | O_CLOEXEC);
+	int fd = open(path, O_RDWR | O_CLOEXEC);
 	uint32_t off;
 
 	if (fd < 0)
@@ -188,9 +188,24 @@ static void restore_leftover(const struct xdpath_device *d, const struct xdpath_
 	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
 		off = read_state(fd, p->name);
 		set_offloads(p->name, off, off);
-		unlink(d->path);
+		unlink(path);
 	}
 	close(fd);
+}
+
+static void state_path(const struct xdpath_port *p, char *out, size_t size)
+{
+	snprintf(out, size, DEVICE_DIR "/%llu-%d", (unsigned long long)p->netns, p->ifindex);
+}
+
+void xdpath_device_restore(const struct xdpath_port *p)
+{
+	char path[96];
+
+	state_path(p, path, sizeof(path));
+	restore_leftover(path, p);
+	rmdir(DEVICE_DIR);
+	rmdir(RUN_DIR);
 }
 
 int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, bool promisc,
@@ -204,8 +219,7 @@ int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, 
 		return -ENOMEM;
 	d->promisc_fd = d->state_fd = -1;
 	d->ifindex = p->ifindex;
-	snprintf(d->path, sizeof(d->path), DEVICE_DIR "/%llu-%d", (unsigned long long)p->netns,
-		 p->ifindex);
+	state_path(p, d->path, sizeof(d->path));
 	if (promisc)
 		err = hold_promisc(d);
 	if (err) {
@@ -213,7 +227,7 @@ int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, 
 			    "%s: promiscuous mode refused: %s; run as root (CAP_NET_RAW)", p->name,
 			    strerror(-err));
 	} else if (!plain_rx) {
-		restore_leftover(d, p);
+		restore_leftover(d->path, p);
 	} else {
 		err = hold_offloads(d, p);
 		if (err)

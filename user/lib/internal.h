@@ -16,25 +16,36 @@ int xdpath_fail(struct xdpath_diag *d, enum xdpath_reason reason, int err, const
  */
 int xdpath_opts_check(const void *opts, size_t sz, size_t known);
 
-/* CLOCK_MONOTONIC. */
-static inline uint64_t xdpath_now_ms(void)
-{
-	struct timespec ts;
+/* near.c: of all candidates offered the one next to a misspelt word; best is NULL if none is near.
+ */
+struct xdpath_near {
+	const char *word, *best;
+	uint32_t limit;
+};
+void xdpath_near_start(struct xdpath_near *n, const char *word);
+void xdpath_near_offer(struct xdpath_near *n, const char *candidate);
 
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000 + (uint64_t)ts.tv_nsec / 1000000;
-}
+/* port.c: -ENODEV with a diagnosis that names the nearest device. */
+int xdpath_no_device(const char *name, struct xdpath_diag *diag);
 
+/* CLOCK_MONOTONIC, ns and ms. */
 static inline uint64_t xdpath_now_ns(void)
 {
 	struct timespec ts;
 
 	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
+	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
 }
 
-/* lease.c: an exclusive claim on a queue, gone with the process. */
+static inline uint64_t xdpath_now_ms(void)
+{
+	return xdpath_now_ns() / 1000000;
+}
+
+/* lease.c: an exclusive claim on a queue, or on the right to change an interface's rules; gone with
+ * the process. */
 struct xdpath_lease;
+#define XDPATH_LEASE_RULES UINT32_MAX /* in place of a queue */
 /* -EBUSY: held; *pid (may be NULL) and who (size bytes, may be NULL) tell by whom. */
 int xdpath_lease_take(struct xdpath_lease **out, uint64_t netns, int ifindex, uint32_t queue,
 		      const char *who, int *pid, char *held_by, size_t size);
@@ -44,11 +55,21 @@ void xdpath_leases_sweep(void);
 /* pid of the holder, 0 if nobody holds it; who gets its name for itself. */
 int xdpath_lease_holder(uint64_t netns, int ifindex, uint32_t queue, char *who, size_t size);
 
+/* steer.c: as xdpath_steer_set(), into a program that was loaded with these rules' filters. */
+int xdpath_steer_begin(uint32_t prog_id, const struct xdpath_rules *rules,
+		       struct xdpath_diag *diag);
+
+/* steer_change.c: nobody else changes the interface's rules until the lease is dropped. */
+int xdpath_steer_lock(struct xdpath_lease **out, const struct xdpath_port *p,
+		      struct xdpath_diag *diag);
+
 /* device.c: what a run changes on a device, undone at the latest by the next run. */
 struct xdpath_device;
 int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, bool promisc,
 		       bool plain_rx, struct xdpath_diag *diag);
 void xdpath_device_release(struct xdpath_device *d);
+/* Put back what a run that crashed left changed, if no other run has the device. */
+void xdpath_device_restore(const struct xdpath_port *p);
 
 /* The inside of a datapath: datapath.c opens and closes it, negotiate.c finds its mode, worker.c
  * runs it. */

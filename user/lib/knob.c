@@ -76,49 +76,17 @@ void xdpath_knobs_defaults(struct xdpath_knobs *k)
 		*value_of(k, &table[i]) = table[i].def;
 }
 
-/* Edit distance of two short words; only its order matters. */
-static unsigned int distance(const char *a, const char *b)
-{
-	unsigned int row[64], last, up;
-	size_t la = strlen(a), lb = strlen(b);
-
-	if (la >= 63 || lb >= 63)
-		return 64;
-	for (size_t j = 0; j <= lb; j++)
-		row[j] = (unsigned int)j;
-	for (size_t i = 1; i <= la; i++) {
-		last = row[0];
-		row[0] = (unsigned int)i;
-		for (size_t j = 1; j <= lb; j++) {
-			unsigned int best = last + (a[i - 1] != b[j - 1]);
-
-			up = row[j];
-			if (row[j - 1] + 1 < best)
-				best = row[j - 1] + 1;
-			if (up + 1 < best)
-				best = up + 1;
-			last = up;
-			row[j] = best;
-		}
-	}
-	return row[lb];
-}
-
 static int unknown_key(const char *key, struct xdpath_diag *diag)
 {
-	unsigned int best = 64, d;
-	const char *near = table[0].name;
+	struct xdpath_near near;
 
-	for (size_t i = 0; i < KNOBS; i++) {
-		d = distance(key, table[i].name);
-		if (d < best) {
-			best = d;
-			near = table[i].name;
-		}
-	}
+	xdpath_near_start(&near, key);
+	for (size_t i = 0; i < KNOBS; i++)
+		xdpath_near_offer(&near, table[i].name);
 	return xdpath_fail(diag, XDPATH_R_OPTIONS, ENOENT,
-			   "%s: no such knob; did you mean %s? `xdpath help knobs` lists them", key,
-			   near);
+			   "%s: no such knob; %s%s%s`xdpath help knobs` lists them", key,
+			   near.best ? "did you mean " : "", near.best ? near.best : "",
+			   near.best ? "? " : "");
 }
 
 static int set_word(struct xdpath_knobs *k, const struct xdpath_knob *kn, const char *value,

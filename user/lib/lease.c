@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
 /*
- * Leases: who of us holds a queue. A file /run/xdpath/lease/<netns inode>-<ifindex>-q<N>, locked by
- * its holder, "PID NAME" inside. The lock goes with the process, so a lease outlives nobody; a file
- * without a lock is a crash's left-over and is taken over. datapath.c takes them, holder.c asks.
+ * Leases: who of us holds a queue, or is changing an interface's rules. A file
+ * /run/xdpath/lease/<netns inode>-<ifindex>-q<N> (or -rules), locked by its holder, "PID NAME"
+ * inside. The lock goes with the process, so a lease outlives nobody; a file without a lock is a
+ * crash's left-over and is taken over. datapath.c and steer_change.c take them, holder.c asks.
  */
 #include <dirent.h>
 #include <errno.h>
@@ -26,7 +27,11 @@ struct xdpath_lease {
 
 static void lease_path(char *path, size_t size, uint64_t netns, int ifindex, uint32_t queue)
 {
-	snprintf(path, size, LEASE_DIR "/%llu-%d-q%u", (unsigned long long)netns, ifindex, queue);
+	char what[16] = "rules";
+
+	if (queue != XDPATH_LEASE_RULES)
+		snprintf(what, sizeof(what), "q%u", queue);
+	snprintf(path, size, LEASE_DIR "/%llu-%d-%s", (unsigned long long)netns, ifindex, what);
 }
 
 static int read_holder(int fd, char *who, size_t size)

@@ -10,7 +10,10 @@
 
 #include <linux/bpf.h>
 
+#include <xdpath/steer.h>
+
 #include "netlink_parse.h"
+#include "rule_list.h"
 
 #define NIC_RING_UNKNOWN 2048U /* where ethtool -g tells nothing */
 
@@ -47,24 +50,29 @@ static int check_facts(const struct xdpath_port *p, enum xdpath_mode mode, struc
 	return 0;
 }
 
-/* An xdpath program in place settles the attach mode; a foreign one is prog.c's to refuse. */
+/* An xdpath program or a dispatcher in place settles the attach mode; a foreign one is prog.c's to
+ * refuse. */
 static int check_attached(const struct xdpath_port *p, enum xdpath_mode mode, struct xdpath_diag *d)
 {
 	struct xdpath_prog_info info[XDPATH_PROGS_MAX];
 	enum xdpath_attach want = is_native(mode) ? XDPATH_ATTACH_NATIVE : XDPATH_ATTACH_GENERIC;
 	int n = xdpath_prog_query(p->ifindex, info);
 
-	for (int i = 0; i < n; i++)
-		if (info[i].is_xdpath && info[i].attach != want)
-			return xdpath_fail(d,
-					   want == XDPATH_ATTACH_NATIVE ? XDPATH_R_NO_NATIVE
-									: XDPATH_R_REFUSED,
-					   EEXIST,
-					   "%s: an xdpath program (id %u, pid %u) is attached in "
-					   "%s mode; use that "
-					   "mode or end its user first",
-					   p->name, info[i].id, info[i].owner_pid,
-					   xdpath_attach_name(info[i].attach));
+	for (int i = 0; i < n; i++) {
+		bool dispatcher = !strcmp(info[i].name, "xdp_dispatcher");
+		char what[48];
+
+		if (info[i].attach == want || info[i].attach == XDPATH_ATTACH_OFFLOAD ||
+		    !(info[i].is_xdpath || dispatcher))
+			continue;
+		snprintf(what, sizeof(what),
+			 dispatcher ? "a dispatcher (id %u)" : "an xdpath program (id %u, pid %u)",
+			 info[i].id, info[i].owner_pid);
+		return xdpath_fail(
+			d, want == XDPATH_ATTACH_NATIVE ? XDPATH_R_NO_NATIVE : XDPATH_R_REFUSED,
+			EEXIST, "%s: %s is attached in %s mode; use that mode or detach it first",
+			p->name, what, xdpath_attach_name(info[i].attach));
+	}
 	return 0;
 }
 
@@ -196,18 +204,65 @@ static int open_sockets(struct xdpath_datapath *dp, uint32_t i, enum xdpath_mode
 	return err;
 }
 
+/* A user's own program may have room for fewer queues than ours. */
+static int check_slots(const struct xdpath_datapath *dp, uint32_t i, struct xdpath_diag *d)
+{
+	uint32_t slots = xdpath_prog_slots(dp->prog[i]);
+
+	for (uint32_t j = 0; !dp->o.no_rx && j < dp->nqueues[i]; j++)
+		if (dp->queue[i][j] >= slots)
+			return xdpath_fail(
+				d, XDPATH_R_QUEUE_RANGE, E2BIG,
+				"%s queue %u: the XSKMAP of the attached program has %u slots; use "
+				"queues below that (-q), or give its map more",
+				dp->port[i].name, dp->queue[i][j], slots);
+	return 0;
+}
+
+/* Into a program that is ours; one that was there before must have the same already. */
+static int put_rules(const struct xdpath_datapath *dp, uint32_t i, struct xdpath_diag *d)
+{
+	uint32_t id = xdpath_prog_id(dp->prog[i]);
+	struct xdpath_rules there = {0};
+	bool same;
+
+	if (!xdpath_prog_joined(dp->prog[i]))
+		return xdpath_steer_put(dp->port[i].ifindex, &id, dp->o.rules, d);
+	same = !xdpath_steer_get(id, &there, NULL) && xdpath_rules_same(&there, dp->o.rules);
+	xdpath_rules_clear(&there);
+	if (same)
+		return 0;
+	return xdpath_fail(
+		d, XDPATH_R_PROG_CONFLICT, EBUSY,
+		"attach to %s: the xdpath program in place (id %u) has rules of its own; "
+		"leave yours out, or put them there: `xdpath steer %s`",
+		dp->port[i].name, id, dp->port[i].name);
+}
+
 static int attach(struct xdpath_datapath *dp, uint32_t i, enum xdpath_mode mode,
 		  struct xdpath_diag *d)
 {
 	struct xdpath_prog_opts po = XDPATH_OPTS_INIT(struct xdpath_prog_opts);
+	struct xdpath_lease *lock = NULL;
+	int err = 0;
 
 	if (!needs_prog(dp, mode))
 		return 0;
 	po.attach = is_native(mode) ? XDPATH_ATTACH_NATIVE : XDPATH_ATTACH_GENERIC;
 	po.steer = dp->o.no_prog ? XDPATH_STEER_NONE : dp->o.steer;
-	po.steer_explicit = dp->o.steer_explicit;
+	po.steer_explicit = dp->o.steer_explicit || dp->o.rules;
+	po.beside = dp->o.beside;
 	po.diag = d;
-	return xdpath_prog_open(&dp->prog[i], &dp->port[i], &po);
+	if (dp->o.rules) /* another run may be putting its own there */
+		err = xdpath_steer_lock(&lock, &dp->port[i], d);
+	if (!err)
+		err = xdpath_prog_open(&dp->prog[i], &dp->port[i], &po);
+	if (!err)
+		err = check_slots(dp, i, d);
+	if (!err && dp->o.rules)
+		err = put_rules(dp, i, d);
+	xdpath_lease_drop(lock);
+	return err;
 }
 
 /*

@@ -34,50 +34,21 @@ const char *xdpath_attach_name(enum xdpath_attach a)
 	return "unknown";
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-	return a < b ? a : b;
-}
-
-/* Edit distance where swapping two neighbours is one edit: "eht0" is one away from "eth0". */
-static uint32_t distance(const char *a, const char *b)
-{
-	uint32_t row[3][IFNAMSIZ + 1];
-	size_t la = strnlen(a, IFNAMSIZ), lb = strnlen(b, IFNAMSIZ);
-
-	for (size_t j = 0; j <= lb; j++)
-		row[0][j] = (uint32_t)j;
-	for (size_t i = 1; i <= la; i++) {
-		uint32_t *now = row[i % 3], *last = row[(i + 2) % 3];
-
-		now[0] = (uint32_t)i;
-		for (size_t j = 1; j <= lb; j++) {
-			now[j] = least(least(last[j], now[j - 1]) + 1,
-				       last[j - 1] + (a[i - 1] != b[j - 1]));
-			if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-				now[j] = least(now[j], row[(i + 1) % 3][j - 2] + 1);
-		}
-	}
-	return row[la % 3][lb];
-}
-
-static int no_device(const char *name, struct xdpath_diag *diag)
+int xdpath_no_device(const char *name, struct xdpath_diag *diag)
 {
 	struct if_nameindex *all = if_nameindex();
-	uint32_t best = 2 + (uint32_t)strnlen(name, IFNAMSIZ) / 4; /* farther is no typing error */
-	char near[IFNAMSIZ + 16] = "";
+	struct xdpath_near near;
+	int err;
 
-	for (struct if_nameindex *i = all; i && i->if_index; i++) {
-		uint32_t d = distance(name, i->if_name);
-
-		if (d < best && d < strlen(i->if_name)) {
-			best = d;
-			snprintf(near, sizeof(near), "did you mean %s? ", i->if_name);
-		}
-	}
+	xdpath_near_start(&near, name);
+	for (struct if_nameindex *i = all; i && i->if_index; i++)
+		xdpath_near_offer(&near, i->if_name);
+	err = xdpath_fail(diag, XDPATH_R_NO_DEVICE, ENODEV,
+			  "%.60s: no such device here; %s%s%s`ip link` lists them", name,
+			  near.best ? "did you mean " : "", near.best ? near.best : "",
+			  near.best ? "? " : "");
 	if_freenameindex(all);
-	return xdpath_fail(diag, XDPATH_R_NO_DEVICE, ENODEV,
-			   "%s: no such device here; %s`ip link` lists them", name, near);
+	return err;
 }
 
 static int query_link(const char *name, struct xdpath_link_facts *l)
@@ -229,7 +200,7 @@ int xdpath_port_query(struct xdpath_port *p, const char *name, struct xdpath_dia
 		*diag = (struct xdpath_diag){0};
 	err = query_link(name, &l);
 	if (err == -ENODEV)
-		return no_device(name, diag);
+		return xdpath_no_device(name, diag);
 	if (err)
 		return xdpath_fail(diag, XDPATH_R_REFUSED, -err,
 				   "%s: the kernel does not tell about it by rtnetlink: %s; "

@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
 /*
- * The steering program in its run form: attach it by a bpf_link of our own, or join one that is
- * there; sockets in and out of its slots; its counters.
+ * The steering program under a run: attach it by a bpf_link of our own (beside others: through
+ * libxdp), or join one that is there; sockets in and out of its slots; its counters.
  *
- * Called by datapath.c and the verbs. A handle owns descriptors of the link and of the maps,
- * nothing else: the kernel detaches the program with the link's last descriptor, however its holder
- * ends.
+ * Called by datapath.c and the verbs. A handle owns descriptors of the link and of the maps, and of
+ * a lock where a dispatcher holds the program. The kernel detaches the program with the link's last
+ * descriptor, however its holder ends; a dispatcher keeps it until its last user takes it out.
  */
 #include <errno.h>
-#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -18,15 +17,17 @@
 #include <bpf/libbpf.h>
 #include <linux/if_link.h>
 
-#include "prog_find.h"
-#include "steer.skel.h"
+#include "prog_form.h"
 
 /* Programs come and go between question and answer; a dying one is gone within this. */
 enum { TRIES = 200, TRY_WAIT_MS = 10 };
 
 struct xdpath_prog {
 	struct xdpath_maps maps;
-	int link_fd; /* -1: joined a program that is held by netlink */
+	int link_fd;		    /* -1: none, it is held by netlink or by a dispatcher */
+	int beside_fd;		    /* the lock of those who use it in a dispatcher, -1 none */
+	struct xdpath_prog_info in; /* ... and which it is there */
+	struct xdpath_port port;
 	uint32_t id;
 	bool joined;
 	enum xdpath_steer steer;
@@ -53,119 +54,28 @@ static void release(struct xdpath_prog *g)
 	if (g->link_fd >= 0)
 		close(g->link_fd);
 	g->link_fd = -1;
+	if (g->beside_fd >= 0) {
+		if (xdpath_beside_last(&g->port, g->beside_fd))
+			xdpath_beside_detach(&g->port, &g->in, NULL);
+		close(g->beside_fd);
+	}
+	g->beside_fd = -1;
 }
-
-/* ---- what a refusal means ---- */
 
 static int fail_attach(const struct opening *a, int err, const char *ext)
 {
-	const char *dev = a->port->name;
-	struct xdpath_diag *d = a->o.diag;
-	const char *mode = xdpath_attach_name(a->o.attach);
-	bool native = a->o.attach == XDPATH_ATTACH_NATIVE;
-	const char *why = ext[0] ? ext : strerror(err);
-
-	if (err == EPERM)
-		return xdpath_fail(
-			d, XDPATH_R_PERMISSION, err,
-			"attach to %s: not permitted; run as root (CAP_NET_ADMIN and CAP_BPF, "
-			"and CAP_SYS_ADMIN to join a program that is there)",
-			dev);
-	if (err == ENODEV)
-		return xdpath_fail(d, XDPATH_R_NO_DEVICE, err,
-				   "attach to %s: the interface is gone; see `ip link`", dev);
-	/* drivers say so too when they lack a TX ring for each CPU: generic mode may still work */
-	if (err == ENOMEM)
-		return xdpath_fail(d, native ? XDPATH_R_REFUSED : XDPATH_R_MEMORY, err,
-				   "attach to %s in %s mode: %s; free memory, use fewer queues "
-				   "(`ethtool -L`)%s",
-				   dev, mode, why, native ? " or take generic mode" : "");
-	if (err == ERANGE || strstr(ext, "MTU"))
-		return xdpath_fail(d, XDPATH_R_MTU, err,
-				   "attach to %s in %s mode: %s; lower the MTU (a veth's peer's)%s",
-				   dev, mode, why, native ? " or take generic mode" : "");
-	if (err == EOPNOTSUPP && native)
-		return xdpath_fail(d, XDPATH_R_NO_NATIVE, err,
-				   "attach to %s in native mode: %s; take generic mode", dev, why);
-	if (err == EBUSY || err == EEXIST)
-		return xdpath_fail(d, XDPATH_R_PROG_CONFLICT, err,
-				   "attach to %s in %s mode: %s; another program keeps coming and "
-				   "going, see `bpftool net show dev %s`",
-				   dev, mode, why, dev);
-	if (err == ENOSPC && native)
-		return xdpath_fail(
-			d, XDPATH_R_REFUSED, err,
-			"attach to %s in native mode: %s; give it as many RX queues as its "
-			"peer has TX queues, or take generic mode",
-			dev, why);
-	return xdpath_fail(d, XDPATH_R_REFUSED, err, "attach to %s in %s mode: %s; %s", dev, mode,
-			   why,
-			   native ? "change what it names or take generic mode"
-				  : "change what it names");
+	return xdpath_fail_attach(a->o.diag, a->port->name, a->o.attach, err, ext);
 }
 
-static int fail_load(const struct opening *a, int err)
-{
-	if (err == EPERM)
-		return fail_attach(a, err, "");
-	if (err == ENOMEM)
-		return xdpath_fail(a->o.diag, XDPATH_R_MEMORY, err,
-				   "load the steering program: no memory; free some");
-	return xdpath_fail(a->o.diag, XDPATH_R_KERNEL, err,
-			   "load the steering program: %s; a kernel of 5.18 or later with BPF and "
-			   "AF_XDP is needed",
-			   strerror(err));
-}
-
-/* A program in the way, by name, and why it is. -EAGAIN if it has gone by itself meanwhile. */
+/* -EAGAIN if what is in the way has gone by itself meanwhile. */
 static int fail_taken(const struct opening *a, const struct xdpath_prog_info *in, const char *why)
 {
-	char what[96], cure[96];
-
 	release(a->g); /* or we should be found as the holder */
-	xdpath_prog_describe(in, what, sizeof(what));
-	xdpath_prog_cure(in, a->port->name, cure, sizeof(cure));
-	xdpath_fail(a->o.diag, XDPATH_R_PROG_CONFLICT, EBUSY, "attach to %s: %s %s; %s",
-		    a->port->name, what, why, cure);
+	xdpath_fail_taken(a->o.diag, a->port->name, in, why);
 	return xdpath_prog_still_there(a->port->ifindex, in) ? -EBUSY : -EAGAIN;
 }
 
 /* ---- attach our own ---- */
-
-static int take_fds(struct xdpath_prog *g, const struct steer_bpf *s)
-{
-	const struct bpf_map *const map[MAP_COUNT] = {
-		[MAP_META] = s->maps.xdpath_meta,
-		[MAP_CONFIG] = s->maps.xdpath_config,
-		[MAP_STATS] = s->maps.xdpath_stats,
-		[MAP_XSKS] = s->maps.xsks_map,
-	};
-
-	for (int i = 0; i < MAP_COUNT; i++) {
-		g->maps.fd[i] = fcntl(bpf_map__fd(map[i]), F_DUPFD_CLOEXEC, 0);
-		if (g->maps.fd[i] < 0)
-			return -errno;
-	}
-	return 0;
-}
-
-static int write_meta(const struct xdpath_maps *m)
-{
-	struct xdpath_meta meta = {.magic = XDPATH_MAGIC,
-				   .layout = XDPATH_LAYOUT,
-				   .owner_pid = (uint32_t)getpid()};
-	uint32_t zero = 0;
-
-	return bpf_map_update_elem(m->fd[MAP_META], &zero, &meta, BPF_ANY);
-}
-
-static int write_steer(const struct xdpath_maps *m, enum xdpath_steer steer)
-{
-	struct xdpath_config config = {.steer = steer};
-	uint32_t zero = 0;
-
-	return bpf_map_update_elem(m->fd[MAP_CONFIG], &zero, &config, BPF_ANY);
-}
 
 /*
  * A refused link carries no reason. Ask by netlink, which gives one; should that succeed, undo it
@@ -189,50 +99,71 @@ static int ask_reason(struct opening *a, int prog_fd, int err)
 	return again;
 }
 
-/* Load, configure, attach. -EAGAIN: look again, someone was faster. */
-static int attach_loaded(struct opening *a, struct steer_bpf *s)
+/* -EAGAIN: look again, someone was faster. */
+static int attach_link(struct opening *a, const struct xdpath_load *l)
 {
 	LIBBPF_OPTS(bpf_link_create_opts, lo);
-	int prog_fd = bpf_program__fd(s->progs.xdpath_steer);
-	struct bpf_prog_info info = {0};
 	struct xdpath_prog *g = a->g;
-	uint32_t len = sizeof(info);
 	int err;
 
-	err = take_fds(g, s);
-	if (!err)
-		err = write_meta(&g->maps);
-	if (!err)
-		err = write_steer(&g->maps, a->o.steer);
-	if (!err)
-		err = bpf_obj_get_info_by_fd(prog_fd, &info, &len);
-	if (err)
-		return fail_load(a, -err);
 	lo.flags = xdpath_attach_flag(a->o.attach);
-	g->link_fd = bpf_link_create(prog_fd, a->port->ifindex, BPF_XDP, &lo);
-	if (g->link_fd < 0) {
-		err = -g->link_fd;
-		if (err == EBUSY || err == EEXIST) {
-			fail_attach(a, err, "");
-			return -EAGAIN;
-		}
-		return ask_reason(a, prog_fd, err);
+	g->link_fd = bpf_link_create(l->fd, a->port->ifindex, BPF_XDP, &lo);
+	if (g->link_fd >= 0)
+		return 0;
+	err = -g->link_fd;
+	if (err == EBUSY || err == EEXIST) {
+		fail_attach(a, err, "");
+		return -EAGAIN;
 	}
-	g->id = info.id;
-	g->steer = a->o.steer;
-	g->joined = false;
-	return 0;
+	return ask_reason(a, l->fd, err);
 }
 
-static int attach_own(struct opening *a)
+/* What a dispatcher holds stays after us: the last who shares the lock takes it out. */
+static int attach_beside(struct opening *a, struct xdpath_load *l)
 {
-	struct steer_bpf *s = steer_bpf__open_and_load();
-	int err;
+	struct xdpath_beside_opts bo = {.attach = a->o.attach};
+	struct xdpath_prog *g = a->g;
+	int err = xdpath_beside_share(a->port, &g->beside_fd);
 
-	if (!s)
-		return fail_load(a, errno);
-	err = attach_loaded(a, s);
-	steer_bpf__destroy(s); /* the link and our descriptors keep what is needed */
+	if (err == -EAGAIN)
+		return err;
+	if (err)
+		return xdpath_fail(a->o.diag, XDPATH_R_PERMISSION, -err,
+				   "attach to %s: no lock under /run/xdpath: %s; run as root",
+				   a->port->name, strerror(-err));
+	err = xdpath_beside_attach(l, a->port, &bo, a->o.diag);
+	if (err) { /* nothing to take out, but perhaps a file to remove */
+		xdpath_beside_last(a->port, g->beside_fd);
+		close(g->beside_fd);
+		g->beside_fd = -1;
+	}
+	return err;
+}
+
+static int attach_own(struct opening *a, bool beside)
+{
+	const struct xdpath_image ours = {0};
+	struct xdpath_load l;
+	int err = xdpath_load_open(&l, &ours, a->o.diag);
+
+	if (err)
+		return err;
+	err = beside ? attach_beside(a, &l) : xdpath_load_finish(&l, a->o.diag);
+	if (!err)
+		err = xdpath_load_configure(&l, a->o.steer, beside ? XDPATH_META_RUN : 0,
+					    a->o.diag);
+	a->g->in = (struct xdpath_prog_info){.id = l.id, .attach = a->o.attach};
+	if (!err && !beside)
+		err = attach_link(a, &l);
+	if (!err) {
+		a->g->id = l.id;
+		a->g->maps = l.maps; /* they and the link keep what is needed */
+		for (int i = 0; i < MAP_COUNT; i++)
+			l.maps.fd[i] = -1;
+		a->g->steer = a->o.steer;
+		a->g->joined = false;
+	}
+	xdpath_load_close(&l);
 	return err;
 }
 
@@ -244,6 +175,8 @@ static int hold_link(struct xdpath_prog *g, int ifindex, struct xdpath_prog_info
 	int held;
 
 	in->link_id = 0;
+	if (in->dispatcher_id)
+		return 0;
 	g->link_fd = xdpath_link_find(ifindex, in->id, &in->link_id);
 	if (g->link_fd >= 0)
 		return 0;
@@ -273,13 +206,17 @@ static int settle_steer(struct opening *a, const struct xdpath_prog_info *in)
 	struct xdpath_maps *m = &a->g->maps;
 	struct xdpath_config config;
 	uint32_t zero = 0;
-	int err = bpf_map_lookup_elem(m->fd[MAP_CONFIG], &zero, &config);
+	int err;
 
 	a->g->joined = true;
+	if (m->own)
+		return a->o.steer_explicit ? fail_taken(a, in, "is a program that steers by itself")
+					   : 0;
+	err = bpf_map_lookup_elem(m->fd[MAP_CONFIG], &zero, &config);
 	if (!err && m->fresh) {
-		err = write_meta(m);
+		err = xdpath_write_meta(m, 0);
 		if (!err && config.steer == XDPATH_STEER_NONE && a->o.steer) {
-			err = write_steer(m, a->o.steer);
+			err = xdpath_write_steer(m, a->o.steer);
 			config.steer = a->o.steer;
 			a->g->joined = false;
 		}
@@ -311,6 +248,10 @@ static int join_held(struct opening *a, const struct xdpath_prog_info *in)
 		return fail_taken(a, in, why);
 	}
 	err = settle_steer(a, in);
+	if (!err && in->dispatcher_id && (a->g->maps.flags & XDPATH_META_RUN)) {
+		err = xdpath_beside_share(a->port, &a->g->beside_fd);
+		a->g->in = *in;
+	}
 	if (err)
 		return err;
 	a->g->id = in->id;
@@ -344,7 +285,7 @@ static int join(struct opening *a, struct xdpath_prog_info *in)
 static int open_once(struct opening *a)
 {
 	struct xdpath_prog_info there[XDPATH_PROGS_MAX];
-	int n = xdpath_prog_query(a->port->ifindex, there);
+	int n = xdpath_prog_query(a->port->ifindex, there), first;
 
 	if (n == -ENOENT || n == -EINTR) {
 		fail_attach(a, -n, "");
@@ -352,10 +293,14 @@ static int open_once(struct opening *a)
 	}
 	if (n < 0)
 		return fail_attach(a, -n, "");
-	for (int i = 0; i < n; i++)
-		if (there[i].attach != XDPATH_ATTACH_OFFLOAD) /* in the NIC, in nobody's way */
-			return join(a, &there[i]);
-	return attach_own(a);
+	first = xdpath_prog_first(there, n);
+	if (first < 0)
+		return attach_own(a, a->o.beside);
+	if (!there[first].is_xdpath && !strcmp(there[first].name, XDPATH_DISPATCHER))
+		return there[first].attach == a->o.attach
+			       ? attach_own(a, true)
+			       : fail_taken(a, &there[first], "runs in the other mode");
+	return join(a, &there[first]);
 }
 
 static int check(const struct xdpath_port *p, const struct xdpath_prog_opts *o)
@@ -378,7 +323,7 @@ int xdpath_prog_open(struct xdpath_prog **out, const struct xdpath_port *p,
 		     const struct xdpath_prog_opts *o)
 {
 	struct opening a = {.port = p};
-	libbpf_print_fn_t print;
+	struct xdpath_quiet quiet;
 	int err;
 
 	*out = NULL;
@@ -389,11 +334,12 @@ int xdpath_prog_open(struct xdpath_prog **out, const struct xdpath_port *p,
 	if (!a.g)
 		return xdpath_fail(o->diag, XDPATH_R_MEMORY, ENOMEM,
 				   "attach to %s: no memory; free some", p->name);
-	a.g->link_fd = -1;
+	a.g->link_fd = a.g->beside_fd = -1;
+	a.g->port = *p;
 	for (int i = 0; i < MAP_COUNT; i++)
 		a.g->maps.fd[i] = -1;
 	memcpy(&a.o, o, o->sz < sizeof(a.o) ? o->sz : sizeof(a.o));
-	print = libbpf_set_print(NULL); /* what it would print is told by the diagnosis */
+	xdpath_quiet_begin(&quiet);
 	for (int i = 0; i < TRIES; i++) {
 		err = open_once(&a);
 		if (err != -EAGAIN)
@@ -401,9 +347,10 @@ int xdpath_prog_open(struct xdpath_prog **out, const struct xdpath_port *p,
 		release(a.g);
 		wait_a_little();
 	}
-	libbpf_set_print(print);
-	if (err) {
+	if (err)
 		release(a.g);
+	xdpath_quiet_end(&quiet);
+	if (err) {
 		free(a.g);
 		return err == -EAGAIN ? -EBUSY : err;
 	}
@@ -415,9 +362,13 @@ int xdpath_prog_open(struct xdpath_prog **out, const struct xdpath_port *p,
 
 void xdpath_prog_close(struct xdpath_prog *g)
 {
+	struct xdpath_quiet quiet;
+
 	if (!g)
 		return;
+	xdpath_quiet_begin(&quiet);
 	release(g);
+	xdpath_quiet_end(&quiet);
 	free(g);
 }
 
@@ -447,6 +398,8 @@ int xdpath_prog_counters(const struct xdpath_prog *g,
 	int cpus = libbpf_num_possible_cpus();
 	int err = 0;
 
+	if (g->maps.fd[MAP_STATS] < 0)
+		return -ENOENT; /* a user's own program counts by itself */
 	if (cpus < 0)
 		return cpus;
 	cpu = calloc((size_t)cpus, sizeof(*cpu));
@@ -477,4 +430,14 @@ enum xdpath_steer xdpath_prog_steer(const struct xdpath_prog *g)
 uint32_t xdpath_prog_id(const struct xdpath_prog *g)
 {
 	return g->id;
+}
+
+uint32_t xdpath_prog_meta_id(const struct xdpath_prog *g)
+{
+	return g->maps.meta_id;
+}
+
+uint32_t xdpath_prog_slots(const struct xdpath_prog *g)
+{
+	return g->maps.slots;
 }

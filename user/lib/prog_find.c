@@ -1,16 +1,11 @@
 /* SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause */
 /*
- * What is attached to an interface: programs by netlink, their maps and links by id.
+ * The maps of a program and the links that hold it, by their ids.
  *
- * Called by prog.c and, through xdpath_prog_query(), by the verbs. Nothing depends on pins (there
- * is no bpffs under `ip netns exec`) and nothing is changed. Descriptors belong to the caller.
+ * Called by the other prog_*.c. Nothing depends on pins (there is no bpffs under `ip netns exec`)
+ * and nothing is changed. Descriptors belong to the caller.
  */
-#include <ctype.h>
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
@@ -19,6 +14,7 @@
 #include <linux/if_link.h>
 
 #include "prog_find.h"
+#include "ruleset.h"
 
 enum {
 	MAPS_MOST = 64,	     /* of one program that are looked at */
@@ -33,8 +29,15 @@ static const struct {
 		      XDPATH_LAYOUT},
 	[MAP_CONFIG] = {XDPATH_MAP_CONFIG, BPF_MAP_TYPE_ARRAY, sizeof(struct xdpath_config), 1},
 	[MAP_STATS] = {XDPATH_MAP_STATS, BPF_MAP_TYPE_PERCPU_ARRAY,
-		       sizeof(struct xdpath_verdict_count), XDPATH_V_COUNT},
+		       sizeof(struct xdpath_verdict_count), XDPATH_V_ENTRIES},
 	[MAP_XSKS] = {XDPATH_MAP_XSKS, BPF_MAP_TYPE_XSKMAP, sizeof(uint32_t), XDPATH_QUEUES},
+	[MAP_RULES] = {XDPATH_MAP_RULES, BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(uint32_t),
+		       XDPATH_SET_SLOTS},
+	[MAP_SOURCE] = {XDPATH_MAP_SOURCE, BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(uint32_t),
+			XDPATH_SOURCE_SLOTS},
+	[MAP_COUNTS] = {XDPATH_MAP_COUNTS, BPF_MAP_TYPE_PERCPU_ARRAY,
+			sizeof(struct xdpath_count_page), XDPATH_COUNT_PAGES},
+	[MAP_MIRROR] = {XDPATH_MAP_MIRROR, BPF_MAP_TYPE_ARRAY_OF_MAPS, sizeof(uint32_t), 1},
 };
 
 uint32_t xdpath_attach_flag(enum xdpath_attach a)
@@ -97,6 +100,7 @@ static int read_meta(struct xdpath_maps *m, const struct bpf_map_info *info)
 	int err;
 
 	m->layout = info->max_entries;
+	m->meta_id = info->id;
 	if (info->type != BPF_MAP_TYPE_ARRAY || info->value_size != sizeof(meta)) {
 		m->ours = true;
 		return 0;
@@ -109,10 +113,40 @@ static int read_meta(struct xdpath_maps *m, const struct bpf_map_info *info)
 	if (!m->fresh) {
 		m->layout = meta.layout;
 		m->owner_pid = meta.owner_pid;
+		m->flags = meta.flags;
+		m->own = m->ours && (meta.flags & XDPATH_META_OWN);
 		if (meta.layout != XDPATH_LAYOUT)
 			m->layout_ok = false;
 	}
 	return 0;
+}
+
+/* Of a user's own program: its XSKMAP, whatever it is called. */
+static int find_xskmap(struct xdpath_maps *m, const uint32_t *ids, uint32_t n)
+{
+	struct bpf_map_info info;
+	uint32_t len, found = 0;
+	int fd, err = 0;
+
+	if (m->fd[MAP_XSKS] >= 0)
+		close(m->fd[MAP_XSKS]);
+	m->fd[MAP_XSKS] = -1;
+	for (uint32_t i = 0; !err && i < n; i++) {
+		fd = bpf_map_get_fd_by_id(ids[i]);
+		if (fd < 0)
+			return fd;
+		len = sizeof(info);
+		memset(&info, 0, sizeof(info));
+		err = bpf_obj_get_info_by_fd(fd, &info, &len);
+		if (!err && info.type == BPF_MAP_TYPE_XSKMAP && !found++) {
+			m->fd[MAP_XSKS] = fd;
+			m->slots = info.max_entries;
+		} else {
+			close(fd);
+		}
+	}
+	m->layout_ok = found == 1 && m->layout == XDPATH_LAYOUT;
+	return err;
 }
 
 int xdpath_maps_open(struct xdpath_maps *m, int prog_fd)
@@ -120,51 +154,85 @@ int xdpath_maps_open(struct xdpath_maps *m, int prog_fd)
 	uint32_t ids[MAPS_MOST] = {0};
 	struct bpf_prog_info info = {.nr_map_ids = MAPS_MOST, .map_ids = (uintptr_t)ids};
 	struct bpf_map_info meta = {0};
-	uint32_t len = sizeof(info);
+	uint32_t len = sizeof(info), n;
 	int err;
 
-	*m = (struct xdpath_maps){.fd = {-1, -1, -1, -1}, .layout_ok = true};
+	*m = (struct xdpath_maps){.layout_ok = true, .slots = XDPATH_QUEUES};
+	for (int i = 0; i < MAP_COUNT; i++)
+		m->fd[i] = -1;
 	err = bpf_obj_get_info_by_fd(prog_fd, &info, &len);
-	for (uint32_t i = 0; !err && i < info.nr_map_ids && i < MAPS_MOST; i++)
+	n = info.nr_map_ids < MAPS_MOST ? info.nr_map_ids : MAPS_MOST;
+	for (uint32_t i = 0; !err && i < n; i++)
 		err = keep_map(m, ids[i], &meta);
 	if (!err && m->fd[MAP_META] >= 0)
 		err = read_meta(m, &meta);
+	if (!err && m->own)
+		err = find_xskmap(m, ids, n);
 	if (err) {
 		xdpath_maps_close(m);
 		return err;
 	}
-	for (int i = 0; i < MAP_COUNT; i++)
+	for (int i = 0; i < MAP_COUNT && !m->own; i++)
 		if (m->fd[i] < 0)
 			m->layout_ok = false;
 	m->layout_ok = m->layout_ok && m->ours;
 	return 0;
 }
 
-int xdpath_link_find(int ifindex, uint32_t prog_id, uint32_t *link_id)
+/* The next link after *id with its description; 0 at the end, 1, or -errno. *fd is the caller's. */
+static int next_link(uint32_t *id, int *fd, struct bpf_link_info *info)
 {
-	uint32_t id = 0;
-
 	for (int i = 0; i < LINKS_MOST; i++) {
-		struct bpf_link_info info = {0};
-		uint32_t len = sizeof(info);
-		int fd, err = bpf_link_get_next_id(id, &id);
+		uint32_t len = sizeof(*info);
+		int err = bpf_link_get_next_id(*id, id);
 
 		if (err)
-			return err;
-		fd = bpf_link_get_fd_by_id(id);
-		if (fd == -ENOENT || fd == -EAGAIN) /* going, or not yet there */
+			return err == -ENOENT ? 0 : err;
+		*fd = bpf_link_get_fd_by_id(*id);
+		if (*fd == -ENOENT || *fd == -EAGAIN) /* going, or not yet there */
 			continue;
-		if (fd < 0)
-			return fd;
-		err = bpf_obj_get_info_by_fd(fd, &info, &len);
-		if (!err && info.type == BPF_LINK_TYPE_XDP && info.prog_id == prog_id &&
+		if (*fd < 0)
+			return *fd;
+		memset(info, 0, sizeof(*info));
+		if (!bpf_obj_get_info_by_fd(*fd, info, &len))
+			return 1;
+		close(*fd);
+	}
+	return 0;
+}
+
+int xdpath_link_find(int ifindex, uint32_t prog_id, uint32_t *link_id)
+{
+	struct bpf_link_info info = {0};
+	uint32_t id = 0;
+	int fd = -1, more;
+
+	while ((more = next_link(&id, &fd, &info)) > 0) {
+		if (info.type == BPF_LINK_TYPE_XDP && info.prog_id == prog_id &&
 		    info.xdp.ifindex == (uint32_t)ifindex) {
 			*link_id = id;
 			return fd;
 		}
 		close(fd);
 	}
-	return -ENOENT;
+	return more ? more : -ENOENT;
+}
+
+int xdpath_components(uint32_t dispatcher_id, uint32_t *out, int most)
+{
+	struct bpf_link_info info = {0};
+	uint32_t id = 0;
+	int fd = -1, more, n = 0;
+
+	while (n < most && (more = next_link(&id, &fd, &info)) != 0) {
+		if (more < 0)
+			return more;
+		close(fd);
+		if (info.type == BPF_LINK_TYPE_TRACING &&
+		    info.tracing.target_obj_id == dispatcher_id)
+			out[n++] = info.prog_id;
+	}
+	return n;
 }
 
 /*
@@ -195,181 +263,17 @@ int xdpath_held_by_link(int ifindex, enum xdpath_attach attach)
 bool xdpath_prog_still_there(int ifindex, const struct xdpath_prog_info *in)
 {
 	LIBBPF_OPTS(bpf_xdp_query_opts, q);
+	uint32_t component[XDPATH_PROGS_MAX], id;
+	int n;
 
 	if (bpf_xdp_query(ifindex, 0, &q))
 		return false;
-	return in->id == (in->attach == XDPATH_ATTACH_NATIVE ? q.drv_prog_id : q.skb_prog_id);
-}
-
-/* Complete an entry that has id and mode. -ENOENT: the program is gone. */
-static int describe_program(int ifindex, struct xdpath_prog_info *out)
-{
-	struct bpf_prog_info info = {0};
-	struct xdpath_maps m;
-	uint32_t len = sizeof(info);
-	int fd = bpf_prog_get_fd_by_id(out->id);
-	int link, err;
-
-	if (fd < 0)
-		return fd;
-	err = bpf_obj_get_info_by_fd(fd, &info, &len);
-	if (!err)
-		snprintf(out->name, sizeof(out->name), "%s", info.name);
-	if (!err)
-		err = xdpath_maps_open(&m, fd);
-	close(fd);
-	if (err)
-		return err;
-	out->is_xdpath = m.ours;
-	out->layout_ok = m.layout_ok;
-	out->layout = m.ours ? m.layout : 0;
-	out->owner_pid = m.ours ? m.owner_pid : 0;
-	xdpath_maps_close(&m);
-	link = xdpath_link_find(ifindex, out->id, &out->link_id);
-	if (link >= 0)
-		close(link);
-	return 0;
-}
-
-int xdpath_prog_query(int ifindex, struct xdpath_prog_info out[XDPATH_PROGS_MAX])
-{
-	LIBBPF_OPTS(bpf_xdp_query_opts, q);
-	struct {
-		enum xdpath_attach attach;
-		uint32_t id;
-	} found[XDPATH_PROGS_MAX];
-	int n = 0, err;
-
-	err = bpf_xdp_query(ifindex, 0, &q);
-	if (err)
-		return err;
-	found[0].attach = XDPATH_ATTACH_NATIVE;
-	found[0].id = q.drv_prog_id;
-	found[1].attach = XDPATH_ATTACH_GENERIC;
-	found[1].id = q.skb_prog_id;
-	found[2].attach = XDPATH_ATTACH_OFFLOAD;
-	found[2].id = q.hw_prog_id;
-	for (size_t i = 0; i < XDPATH_PROGS_MAX; i++) {
-		if (!found[i].id)
-			continue;
-		out[n] = (struct xdpath_prog_info){.attach = found[i].attach, .id = found[i].id};
-		err = describe_program(ifindex, &out[n]);
-		/* Without privilege the id is all there is to know: still worth telling. */
-		if (err && err != -EPERM && err != -ENOENT)
-			return err;
-		if (err != -ENOENT)
-			n++;
-	}
-	return n;
-}
-
-/* Whether descriptor `name` of the process is the link. */
-static bool fd_is_link(int pid, const char *name, uint32_t link_id)
-{
-	char path[64], target[32], line[80];
-	unsigned int id;
-	bool hit = false;
-	ssize_t n;
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd/%.16s", pid, name);
-	n = readlink(path, target, sizeof(target) - 1);
-	if (n < 0)
-		return false;
-	target[n] = '\0';
-	if (!strstr(target, "bpf_link") && !strstr(target, "bpf-link"))
-		return false;
-	snprintf(path, sizeof(path), "/proc/%d/fdinfo/%.16s", pid, name);
-	f = fopen(path, "re");
-	if (!f)
-		return false;
-	while (!hit && fgets(line, sizeof(line), f))
-		hit = sscanf(line, "link_id: %u", &id) == 1 && id == link_id;
-	fclose(f);
-	return hit;
-}
-
-static bool process_has_link(int pid, uint32_t link_id)
-{
-	char path[64];
-	struct dirent *e;
-	bool hit = false;
-	DIR *d;
-
-	snprintf(path, sizeof(path), "/proc/%d/fd", pid);
-	d = opendir(path);
-	if (!d)
-		return false;
-	while (!hit && (e = readdir(d)))
-		if (isdigit((unsigned char)e->d_name[0]))
-			hit = fd_is_link(pid, e->d_name, link_id);
-	closedir(d);
-	return hit;
-}
-
-static void read_comm(int pid, char *comm, size_t size)
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fgets(comm, (int)size, f))
-		comm[strcspn(comm, "\n")] = '\0';
-	fclose(f);
-}
-
-int xdpath_link_holder(uint32_t link_id, char *comm, size_t size)
-{
-	struct dirent *e;
-	DIR *d = opendir("/proc");
-	int pid = 0;
-
-	comm[0] = '\0';
-	if (!d)
-		return 0;
-	while (!pid && (e = readdir(d))) {
-		int candidate = isdigit((unsigned char)e->d_name[0]) ? atoi(e->d_name) : 0;
-
-		if (candidate > 0 && process_has_link(candidate, link_id))
-			pid = candidate;
-	}
-	closedir(d);
-	if (pid)
-		read_comm(pid, comm, size);
-	return pid;
-}
-
-void xdpath_prog_describe(const struct xdpath_prog_info *in, char *out, size_t size)
-{
-	if (in->link_id)
-		snprintf(out, size, "%s (id %u, %s, by bpf_link %u)", in->name, in->id,
-			 xdpath_attach_name(in->attach), in->link_id);
-	else
-		snprintf(out, size, "%s (id %u, %s, by netlink)",
-			 in->name[0] ? in->name : "unnamed", in->id,
-			 xdpath_attach_name(in->attach));
-}
-
-void xdpath_prog_cure(const struct xdpath_prog_info *in, const char *ifname, char *out, size_t size)
-{
-	static const char *const word[] = {
-		[XDPATH_ATTACH_NONE] = "xdp",
-		[XDPATH_ATTACH_NATIVE] = "xdpdrv",
-		[XDPATH_ATTACH_GENERIC] = "xdpgeneric",
-		[XDPATH_ATTACH_OFFLOAD] = "xdpoffload",
-	};
-	char comm[16];
-	int pid = in->link_id ? xdpath_link_holder(in->link_id, comm, sizeof(comm)) : 0;
-
-	if (pid)
-		snprintf(out, size, "end process %d (%s), which holds it", pid, comm);
-	else if (in->link_id)
-		snprintf(out, size, "bpftool link detach id %u", in->link_id);
-	else if (!strcmp(in->name, "xdp_dispatcher"))
-		snprintf(out, size, "xdp-loader unload %s --all", ifname);
-	else
-		snprintf(out, size, "ip link set dev %s %s off", ifname, word[in->attach]);
+	id = in->attach == XDPATH_ATTACH_NATIVE ? q.drv_prog_id : q.skb_prog_id;
+	if (!in->dispatcher_id)
+		return in->id == id;
+	n = id ? xdpath_components(id, component, XDPATH_PROGS_MAX) : 0;
+	while (n > 0)
+		if (component[--n] == in->id)
+			return true;
+	return false;
 }
