@@ -43,7 +43,8 @@ struct run {
 /* Options common to all verbs into r->o. */
 void run_init(struct run *r, const char *verb, const struct args *a);
 
-/* 0, or the exit code of a verb that would get nothing: no --all, no rule and no program that steers. */
+/* 0, or the exit code of a verb that would get nothing: no --all, no rule and no program that
+ * steers. */
 int run_needs_steering(const char *verb, const struct args *a);
 
 /* Open, start, wait, stop, report, close. Returns an exit code. */
