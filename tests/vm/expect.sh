@@ -35,14 +35,6 @@ refusal_of() { # KIND MODE
 	esac
 }
 
-# The largest MTU at which a mode is to be had, up to the 9000 of the lab's wires.
-# It is the driver's limit with XDP, except for igb in zero-copy, which is ours (user/lib/quirk.c).
-mtu_of() { # KIND MODE
-	case $1/$2 in
-	*) echo 1500 ;;
-	esac
-}
-
 declare -A mac_of=() # by interface
 for nic in /sys/class/net/*; do
 	read -r "mac_of[${nic##*/}]" <"$nic/address"
