@@ -87,7 +87,7 @@ struct xdpath_worker {
 	bool stopping;	     /* the datapath is being stopped: begin nothing new */
 	uint64_t wake_at_ns; /* CLOCK_MONOTONIC, 0 none: set by a round that has work only then */
 	void *app;	     /* the application's own, per worker */
-};
+} __attribute__((aligned(XDPATH_CACHELINE))); /* no line of one worker is another's */
 
 /*
  * The application's turn at one socket: take what is there, deal with it, return how many packets

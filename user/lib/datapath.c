@@ -85,6 +85,7 @@ static int count_workers(struct xdpath_datapath *dp)
 	dp->nworkers = dp->o.workers ? dp->o.workers : most;
 	if (!dp->o.workers && cpus > 0 && dp->nworkers > (uint32_t)cpus)
 		dp->nworkers = (uint32_t)cpus;
+	_Static_assert(sizeof(*dp->worker) % XDPATH_CACHELINE == 0, "whole lines each");
 	dp->worker = aligned_alloc(XDPATH_CACHELINE, dp->nworkers * sizeof(*dp->worker));
 	dp->thread = calloc(dp->nworkers, sizeof(*dp->thread));
 	if (!dp->worker || !dp->thread)

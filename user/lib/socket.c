@@ -369,6 +369,7 @@ int xdpath_socket_open(struct xdpath_socket **out, const struct xdpath_port *p,
 	*out = NULL;
 	if (!o || xdpath_opts_check(o, o->sz, sizeof(*o)) || !o->frames || (o->no_rx && o->no_tx))
 		return -EINVAL;
+	_Static_assert(sizeof(*s) % XDPATH_CACHELINE == 0, "whole lines");
 	s = aligned_alloc(XDPATH_CACHELINE, sizeof(*s));
 	if (!s)
 		return -ENOMEM;
