@@ -212,7 +212,7 @@ fuzz-run: $(FUZZ_BIN)
 	$(Q)for f in $(FUZZ_BIN); do echo "$$f"; mkdir -p $$f.corpus; setarch -R $$f -verbosity=0 -print_final_stats=1 \
 		-max_len=4096 -max_total_time=$(FUZZ_SECONDS) -artifact_prefix=$$f- $$f.corpus || exit 1; done
 
-ci: ## what .ci/run does: check, the same under ASan and UBSan, check-vm, lint
+ci: ## what .ci/run does: check, the same under ASan and UBSan, lint
 	$(Q)tests/ci.sh
 
 demo: deps ## install, build, carry real traffic through `xdpath forward` over veth (as root)

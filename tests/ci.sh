@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # SPDX-License-Identifier: LGPL-2.1-or-later OR BSD-2-Clause
-# `make ci`: the checks, the same suites under ASan and UBSan, real drivers in the VM lab, and lint.
-# The last line sums them all.
+# `make ci`: the checks, the same suites under ASan and UBSan, and lint. The last line sums them all.
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 1
 
@@ -42,7 +41,6 @@ step() { # NAME CMD...
 
 suites "make check" make --no-print-directory check
 suites "the same under ASan and UBSan" make --no-print-directory check SAN=address,undefined
-suites "make check-vm" make --no-print-directory check-vm
 step "make lint" make --no-print-directory lint
 [ ! -s "$wrong" ] || { echo "== what failed, once more" && cat "$wrong"; }
 echo "$passed passed, $failed failed, $skipped skipped"
