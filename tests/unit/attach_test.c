@@ -33,34 +33,26 @@
 
 #include "frames.h"
 #include "pass.skel.h"
+#include "sandbox.h"
 
-static const char *missing; /* why nothing can be tried here */
 static struct xdpath_port port = {.name = "xdpath0"};
 static struct xdpath_diag diag;
 
 static int set_up(void **state)
 {
 	(void)state;
-	libbpf_set_print(NULL);
-	if (geteuid())
-		missing = "needs root";
-	else if (unshare(CLONE_NEWNET))
-		missing = "no network namespace to be had";
-	else if (system("ip link add xdpath0 type veth peer name xdpath1 && "
-			"ip link set xdpath0 addrgenmode none up && "
-			"ip link set xdpath1 addrgenmode none up"))
+	if (sandbox() && system("ip link add xdpath0 type veth peer name xdpath1 && "
+				"ip link set xdpath0 addrgenmode none up && "
+				"ip link set xdpath1 addrgenmode none up"))
 		missing = "no veth to be had";
 	port.ifindex = (int)if_nametoindex(port.name);
 	return 0;
 }
 
-static void need_kernel(void)
+static void need_port(void)
 {
+	need_kernel();
 	memset(&diag, 0, sizeof(diag));
-	if (!missing)
-		return;
-	print_message("skipped: %s\n", missing);
-	skip();
 }
 
 static int attach(enum xdpath_attach mode, struct xdpath_prog_info *in)
@@ -108,7 +100,7 @@ static void test_attach_and_detach(void **state)
 	struct xdpath_prog_info in, again;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	for (int i = 0; i < 3; i++) {
 		assert_int_equal(attach(mode[i], &in), 0);
 		assert_int_equal(in.attach, mode[i] ? mode[i] : XDPATH_ATTACH_NATIVE);
@@ -133,7 +125,7 @@ static void test_foreign(void **state)
 	struct pass_bpf *foreign;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	foreign = pass_bpf__open_and_load();
 	assert_non_null(foreign);
 	for (int i = 0; i < 4; i++) {
@@ -254,7 +246,7 @@ static void test_replaces_kept(void **state)
 	struct xdpath_prog_info in;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	for (int i = 0; i < 2; i++) {
 		assert_int_equal(attach(mode[i], &in), 0);
 		replace_many(in.id, mode[i] == XDPATH_ATTACH_NATIVE ? 50 : 10);
@@ -272,7 +264,7 @@ static void test_replaces_run(void **state)
 	int fd;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	o.attach = XDPATH_ATTACH_NATIVE;
 	o.steer = XDPATH_STEER_L2;
 	o.diag = &diag;
@@ -301,7 +293,7 @@ static void test_replaces_beside(void **state)
 	int err;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	o.attach = XDPATH_ATTACH_NATIVE;
 	o.steer = XDPATH_STEER_L2;
 	o.beside = true;
@@ -340,7 +332,7 @@ static void test_replace_refused(void **state)
 	uint32_t id;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	foreign = pass_bpf__open_and_load();
 	assert_non_null(foreign);
 	assert_int_equal(attach(XDPATH_ATTACH_NATIVE, &in), 0);

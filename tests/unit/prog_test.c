@@ -33,30 +33,17 @@
 
 #include "frames.h"
 #include "pass.skel.h"
+#include "sandbox.h"
 #include "steer.skel.h"
 
-static const char *missing; /* why nothing can be tried here */
 static struct xdpath_port port = {.name = "xdpath0"};
 static struct xdpath_diag diag;
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	(void)level, (void)format, (void)ap;
-	return 0;
-}
 
 static int set_up(void **state)
 {
 	(void)state;
-	if (geteuid()) {
-		missing = "needs root";
+	if (!sandbox())
 		return 0;
-	}
-	if (unshare(CLONE_NEWNET)) {
-		missing = "no network namespace to be had";
-		return 0;
-	}
-	libbpf_set_print(quiet);
 	/* No IPv6 on them: its own frames would be counted. */
 	if (system("ip link add xdpath0 type veth peer name xdpath1 && "
 		   "ip link set xdpath0 addrgenmode none up && "
@@ -65,13 +52,10 @@ static int set_up(void **state)
 	return 0;
 }
 
-static void need_kernel(void)
+static void need_port(void)
 {
+	need_kernel();
 	port.ifindex = (int)if_nametoindex(port.name);
-	if (!missing)
-		return;
-	print_message("skipped: %s\n", missing);
-	skip();
 }
 
 static int attach(struct xdpath_prog **g, enum xdpath_attach mode, enum xdpath_steer steer,
@@ -144,7 +128,7 @@ static void test_open_and_close(void **state)
 	static const enum xdpath_attach mode[] = {XDPATH_ATTACH_NATIVE, XDPATH_ATTACH_GENERIC};
 
 	(void)state;
-	need_kernel();
+	need_port();
 	for (int i = 0; i < 2; i++) {
 		struct xdpath_prog *g = must_attach(mode[i]);
 		struct xdpath_prog_info in = there();
@@ -170,7 +154,7 @@ static void test_join(void **state)
 	uint32_t id;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	first = must_attach(XDPATH_ATTACH_NATIVE);
 	id = xdpath_prog_id(first);
 	assert_int_equal(attach(&second, XDPATH_ATTACH_NATIVE, XDPATH_STEER_L2, false), 0);
@@ -193,7 +177,7 @@ static void test_refuses_other_mode_and_steering(void **state)
 	char pid[32];
 
 	(void)state;
-	need_kernel();
+	need_port();
 	g = must_attach(XDPATH_ATTACH_NATIVE);
 	refused(XDPATH_ATTACH_GENERIC, XDPATH_STEER_ALL, "in native mode, not generic as asked");
 	snprintf(pid, sizeof(pid), "end process %d (", getpid());
@@ -220,7 +204,7 @@ static void test_refuses_foreign_netlink(void **state)
 	struct pass_bpf *foreign;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	foreign = pass_bpf__open_and_load();
 	assert_non_null(foreign);
 	for (int i = 0; i < 4; i++) {
@@ -289,7 +273,7 @@ static void test_refuses_foreign_link(void **state)
 	pid_t pid;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	pid = child_holding(true);
 	snprintf(cure, sizeof(cure), "; end process %d (", pid);
 	refused(XDPATH_ATTACH_NATIVE, XDPATH_STEER_ALL, cure);
@@ -302,7 +286,7 @@ static void test_refuses_foreign_link(void **state)
 static void test_killed_holder_leaves_nothing(void **state)
 {
 	(void)state;
-	need_kernel();
+	need_port();
 	for (int i = 0; i < 10; i++) {
 		struct xdpath_prog *g;
 		pid_t pid = child_holding(false);
@@ -326,7 +310,7 @@ static void test_killed_holder_leaves_nothing(void **state)
 static void test_open_while_holder_dies(void **state)
 {
 	(void)state;
-	need_kernel();
+	need_port();
 	for (int i = 0; i < 30; i++) {
 		pid_t pid = child_holding(false);
 		struct xdpath_prog *g;
@@ -369,7 +353,7 @@ static void test_joins_kept(void **state)
 	uint32_t zero = 0;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	s = load_kept(NULL, XDPATH_STEER_NONE);
 	assert_true(there().is_xdpath && there().layout_ok);
 	refused(XDPATH_ATTACH_NATIVE, XDPATH_STEER_ALL, "xdpgeneric off");
@@ -395,7 +379,7 @@ static void test_refuses_other_layout(void **state)
 	struct steer_bpf *s;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	s = load_kept(&meta, XDPATH_STEER_ALL);
 	assert_true(there().is_xdpath);
 	assert_false(there().layout_ok);
@@ -416,7 +400,7 @@ static void test_kernel_says_why(void **state)
 	struct xdpath_prog *g;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	assert_int_equal(
 		system("ip link add xdpath2 numrxqueues 1 numtxqueues 1 type veth peer name "
 		       "xdpath3 numrxqueues 4 numtxqueues 4"),
@@ -460,7 +444,7 @@ static void test_slots_and_counters(void **state)
 	int fd;
 
 	(void)state;
-	need_kernel();
+	need_port();
 	g = must_attach(XDPATH_ATTACH_GENERIC);
 	second = must_attach(XDPATH_ATTACH_GENERIC);
 	fd = socket(AF_XDP, SOCK_RAW | SOCK_CLOEXEC, 0);

@@ -27,22 +27,16 @@
 #include <xdpath/uapi.h>
 
 #include "flows.h"
+#include "sandbox.h"
 #include "../../bpf/set.h"
 #include "rule_match.h"
 #include "steer.skel.h"
 
 static struct steer_bpf *skel;
-static const char *missing; /* why nothing can be tried here */
 static uint32_t prog_id;
 static int prog_fd, xsk = -1;
 static bool long_run, in_slot;
 static struct xdpath_diag diag;
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	(void)level, (void)format, (void)ap;
-	return 0;
-}
 
 static int set_up(void **state)
 {
@@ -51,15 +45,8 @@ static int set_up(void **state)
 
 	(void)state;
 	long_run = getenv("LONG") && getenv("LONG")[0];
-	if (geteuid()) {
-		missing = "needs root";
+	if (!sandbox())
 		return 0;
-	}
-	if (unshare(CLONE_NEWNET)) {
-		missing = "no network namespace to be had";
-		return 0;
-	}
-	libbpf_set_print(quiet);
 	skel = steer_bpf__open_and_load();
 	if (!skel && errno == EPERM) {
 		missing = "loading BPF programs is not permitted here";
@@ -88,14 +75,6 @@ static int tear_down(void **state)
 	if (xsk >= 0)
 		close(xsk);
 	return 0;
-}
-
-static void need_kernel(void)
-{
-	if (!missing)
-		return;
-	print_message("skipped: %s\n", missing);
-	skip();
 }
 
 static uint32_t run(const void *frame, uint32_t len)

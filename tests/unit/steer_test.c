@@ -28,30 +28,17 @@
 #include "../../bpf/parse.h"
 #include "../../bpf/set.h"
 #include "frames.h"
+#include "sandbox.h"
 #include "steer.skel.h"
 
 static struct steer_bpf *skel;
-static const char *missing; /* why nothing can be tried here */
-static int wide_ifindex;    /* 0: there is no device of that many queues */
-
-static int quiet(enum libbpf_print_level level, const char *format, va_list ap)
-{
-	(void)level, (void)format, (void)ap;
-	return 0;
-}
+static int wide_ifindex; /* 0: there is no device of that many queues */
 
 static int set_up(void **state)
 {
 	(void)state;
-	if (geteuid()) {
-		missing = "needs root";
+	if (!sandbox())
 		return 0;
-	}
-	if (unshare(CLONE_NEWNET)) {
-		missing = "no network namespace to be had";
-		return 0;
-	}
-	libbpf_set_print(quiet);
 	skel = steer_bpf__open_and_load();
 	if (!skel && errno == EPERM)
 		missing = "loading BPF programs is not permitted here";
@@ -67,14 +54,6 @@ static int tear_down(void **state)
 	(void)state;
 	steer_bpf__destroy(skel); /* the namespace goes with the process, the devices with it */
 	return 0;
-}
-
-static void need_kernel(void)
-{
-	if (!missing)
-		return;
-	print_message("skipped: %s\n", missing);
-	skip();
 }
 
 /* Set the steering, empty the counters. */

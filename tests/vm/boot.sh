@@ -92,11 +92,13 @@ pack_initramfs() {
 
 # Sets qemu, QEMU's whole command.
 plan_machine() { # CONSOLE: argument of -serial
-	local lib=$cache/qemu/root/usr/lib/x86_64-linux-gnu root=$cache/qemu/root accel=(-accel 'tcg,thread=multi,tb-size=512' -cpu max)
+	local files=$cache/qemu/files lib
+	lib=$(dirname "$(find "$files" -path '*/usr/lib/*-linux-gnu/qemu' -type d)") # the architecture's name
+	local accel=(-accel 'tcg,thread=multi,tb-size=512' -cpu max)
 	[ "$accelerator" = tcg ] || accel=(-accel kvm -cpu host)
 	# shellcheck disable=SC2054 # commas are QEMU's
-	qemu=(env LD_LIBRARY_PATH="$lib:$root/lib/x86_64-linux-gnu" QEMU_MODULE_DIR="$lib/qemu"
-		"$root/usr/bin/qemu-system-x86_64" -L "$root/usr/share/qemu" -L "$root/usr/share/seabios"
+	qemu=(env LD_LIBRARY_PATH="$lib:$files/lib/${lib##*/}" QEMU_MODULE_DIR="$lib/qemu"
+		"$files/usr/bin/qemu-system-x86_64" -L "$files/usr/share/qemu" -L "$files/usr/share/seabios"
 		"${accel[@]}" -machine q35 -m "${XDPATH_VM_MEM:-1536}" -smp "$cpus" -nodefaults -display none -no-reboot
 		-serial "$1" -kernel "$kernel_dir/vmlinux" -initrd "$out/initramfs"
 		-append 'console=ttyS0 quiet panic=-1 oops=panic nokaslr mitigations=off'

@@ -21,7 +21,7 @@ keyring=/usr/share/keyrings/debian-archive-keyring.gpg
 early=(virtio_pci 9pnet_virtio 9p)
 modules=("${early[@]}" igb virtio_net vmxnet3 e1000e 8139cp
 	af_packet unix_diag udp_diag tcp_diag xsk_diag veth dummy bridge 8021q tun cls_bpf sch_ingress)
-recipe="1 ${modules[*]}" # a folder made by another one is made anew
+recipe="2 ${modules[*]}" # a folder made by another one is made anew
 
 cannot() { # WHY
 	echo "lab: $*" >&2
@@ -104,13 +104,13 @@ fetch() { # WHAT TOOL ARGS...
 }
 
 # Unpack the packages that were fetched, anew; not what an older, interrupted run fetched in older versions.
-unpack() { # FOLDER: into its root/
+unpack() { # FOLDER: into its files/
 	local deb
 	apt apt-get autoclean >/dev/null
 	rm -rf "$1"
-	mkdir -p "$1/root"
+	mkdir -p "$1/files"
 	for deb in "$cache/apt/$group"/cache/archives/*.deb; do
-		dpkg-deb -x "$deb" "$1/root"
+		dpkg-deb -x "$deb" "$1/files"
 	done
 }
 
@@ -137,9 +137,9 @@ qemu() {
 	# Not `install`: it downloads nothing that the host has already.
 	(cd "$cache/apt/$group/cache/archives" && fetch "busybox-static" apt-get download busybox-static)
 	unpack "$to.part"
-	cp "$(find "$to.part/root" -path '*bin/busybox')" "$to.part/busybox"
-	rm -rf "$to.part/root/usr/share/"{doc,man}
-	find "$to.part/root" -path '*bin/*' ! -name qemu-system-x86_64 -delete
+	cp "$(find "$to.part/files" -path '*bin/busybox')" "$to.part/busybox"
+	rm -rf "$to.part/files/usr/share/"{doc,man}
+	find "$to.part/files" -path '*bin/*' ! -name qemu-system-x86_64 -delete
 	finish "$to"
 }
 
@@ -163,13 +163,13 @@ kernel() { # NAME
 	fi
 	(cd "$cache/apt/$group/cache/archives" && fetch "${names[*]}" apt-get download "${names[@]}")
 	unpack "$to.part"
-	image=$(find "$to.part/root" -name 'vmlinuz*' -type f | head -n 1)
+	image=$(find "$to.part/files" -name 'vmlinuz*' -type f | head -n 1)
 	"$tools/unpack-vmlinux.py" "$image" "$to.part/vmlinux"
-	"$tools/pick-modules.sh" "$to.part/root" "$to.part/modules" "${modules[@]}"
+	"$tools/pick-modules.sh" "$to.part/files" "$to.part/modules" "${modules[@]}"
 	# Those that have to be there before any other file can be seen.
 	sed '/^9p$/q' "$to.part/modules/order" >"$to.part/modules/early"
 	echo "$version" >"$to.part/version"
-	rm -rf "$to.part/root"
+	rm -rf "$to.part/files"
 	finish "$to"
 }
 

@@ -11,20 +11,13 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "relay.h"
 
 /* Since when the egress of each of a worker's sockets takes nothing; 0 while it does. */
 struct stall {
 	uint64_t since_ns[XDPATH_POLLER_SOCKETS_MAX];
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000ULL + (uint64_t)ts.tv_nsec;
-}
 
 /* The egress is full: try to make room, and say whether it has been full for too long. */
 static bool stalled(const struct run *r, struct stall *st, uint32_t i, struct xdpath_socket *out)
@@ -35,7 +28,7 @@ static bool stalled(const struct run *r, struct stall *st, uint32_t i, struct xd
 	xdpath_reap(&out->q, out->q.comp.size);
 	if (xdpath_tx_room(&out->q, XDPATH_PKT_FRAGS_MAX) >= XDPATH_PKT_FRAGS_MAX)
 		return false;
-	now = now_ns();
+	now = xdpath_now_ns();
 	if (!st->since_ns[i])
 		st->since_ns[i] = now;
 	return now - st->since_ns[i] >= r->a->knobs.tx_stall_us * 1000ULL;

@@ -14,6 +14,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "clock.h"
 #include "events.h"
 
 #define TICK_MS 1000 /* how often to look at what raises no event */
@@ -31,10 +32,7 @@ struct control {
 
 static double now(void)
 {
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (double)ts.tv_sec + (double)ts.tv_nsec * 1e-9;
+	return (double)xdpath_now_ns() * 1e-9;
 }
 
 void run_init(struct run *r, const char *verb, const struct args *a)

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "clock.h"
 #include "run.h"
 #include "source.h"
 
@@ -38,14 +39,6 @@ struct job {
 	uint32_t n;
 	uint32_t unfinished; /* shares with frames left; atomic */
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 static bool is_paced(const struct share *h)
 {
@@ -140,7 +133,7 @@ static uint32_t source_round(void *ctx, struct xdpath_worker *w, uint32_t i)
 
 	if (!h->left || w->stopping)
 		return 0;
-	now = now_ns();
+	now = xdpath_now_ns();
 	if (is_paced(h)) {
 		if (h->pace.next_ns + LATE_NS < now)
 			h->pace.next_ns = now - LATE_NS;
@@ -173,7 +166,7 @@ static int check_fragments(const struct run *r, const struct xdpath_socket *s, u
 static void deal_out(struct job *j, uint64_t count)
 {
 	const struct gen_pace *all = &j->s->pace;
-	uint64_t start = now_ns();
+	uint64_t start = xdpath_now_ns();
 
 	for (uint32_t i = 0; i < j->n; i++) {
 		struct share *h = &j->shares[i];

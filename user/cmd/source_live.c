@@ -22,6 +22,7 @@
 #include <bpf/libbpf.h>
 #include <jansson.h>
 
+#include "clock.h"
 #include "gen.skel.h"
 #include "source.h"
 
@@ -56,14 +57,6 @@ struct totals {
 	bool estimated;		  /* bytes */
 	double seconds;
 };
-
-static uint64_t now_ns(void)
-{
-	struct timespec t;
-
-	clock_gettime(CLOCK_MONOTONIC, &t);
-	return (uint64_t)t.tv_sec * 1000000000ULL + (uint64_t)t.tv_nsec;
-}
 
 /* A field that the program writes meanwhile. */
 static uint64_t look(const __u64 *field)
@@ -375,7 +368,7 @@ static bool device_gone(struct live *l)
 static void watch(struct live *l, const sigset_t *set)
 {
 	const struct args *a = l->s->args;
-	uint64_t every = (uint64_t)(interval_of(a) * 1e9), begin = now_ns(), shown = begin;
+	uint64_t every = (uint64_t)(interval_of(a) * 1e9), begin = xdpath_now_ns(), shown = begin;
 	uint64_t limit =
 		a->duration > 0 ? (uint64_t)(a->duration * 1e9) + OVERDUE_MS * 1000000ULL : 0;
 	struct totals before = {0};
@@ -383,7 +376,7 @@ static void watch(struct live *l, const sigset_t *set)
 	while (!__atomic_load_n(&l->ended, __ATOMIC_ACQUIRE)) {
 		uint64_t tick = a->count || limit || every ? TICK_MS * 1000000ULL : 1000000000ULL;
 		int sig = wait_signal(set, tick);
-		uint64_t now = now_ns();
+		uint64_t now = xdpath_now_ns();
 
 		if (sig == SIGINT || sig == SIGTERM || counted_out(l) || device_gone(l) ||
 		    (limit && now - begin > limit))

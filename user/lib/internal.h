@@ -4,9 +4,10 @@
 #define XDPATH_INTERNAL_H
 
 #include <pthread.h>
-#include <time.h>
 
 #include <xdpath/xdpath.h>
+
+#include "clock.h"
 
 /* diag.c: fill a diagnosis (d may be NULL); returns -err so that it can be returned at once. */
 int xdpath_fail(struct xdpath_diag *d, enum xdpath_reason reason, int err, const char *fmt, ...)
@@ -27,20 +28,6 @@ void xdpath_near_offer(struct xdpath_near *n, const char *candidate);
 
 /* port.c: -ENODEV with a diagnosis that names the nearest device. */
 int xdpath_no_device(const char *name, struct xdpath_diag *diag);
-
-/* CLOCK_MONOTONIC, ns and ms. */
-static inline uint64_t xdpath_now_ns(void)
-{
-	struct timespec ts;
-
-	clock_gettime(CLOCK_MONOTONIC, &ts);
-	return (uint64_t)ts.tv_sec * 1000000000 + (uint64_t)ts.tv_nsec;
-}
-
-static inline uint64_t xdpath_now_ms(void)
-{
-	return xdpath_now_ns() / 1000000;
-}
 
 /* lease.c: an exclusive claim on a queue, or on the right to change an interface's rules; gone with
  * the process. */

@@ -122,6 +122,18 @@ static void undo_beside(const struct keeping *k)
 }
 
 /* libxdp loads while it attaches: what the program needs is written right after. */
+/* What a loaded program needs before it is left alone. */
+static int fill_in(struct keeping *k)
+{
+	int err = xdpath_load_configure(&k->l, k->o.steer, 0, k->o.diag);
+
+	if (!err && has_rules(k))
+		err = xdpath_steer_begin(k->l.id, k->o.rules, k->o.diag);
+	if (!err && k->o.pin)
+		err = pin(k);
+	return err;
+}
+
 static int put_beside(struct keeping *k)
 {
 	const struct xdpath_beside_opts bo = {.attach = k->o.attach,
@@ -131,11 +143,7 @@ static int put_beside(struct keeping *k)
 
 	if (err)
 		return err;
-	err = xdpath_load_configure(&k->l, k->o.steer, 0, k->o.diag);
-	if (!err && has_rules(k))
-		err = xdpath_steer_begin(k->l.id, k->o.rules, k->o.diag);
-	if (!err && k->o.pin)
-		err = pin(k);
+	err = fill_in(k);
 	if (err)
 		undo_beside(k);
 	return err;
@@ -147,11 +155,7 @@ static int put_alone(struct keeping *k)
 	int err = xdpath_load_finish(&k->l, k->o.diag);
 
 	if (!err)
-		err = xdpath_load_configure(&k->l, k->o.steer, 0, k->o.diag);
-	if (!err && has_rules(k))
-		err = xdpath_steer_begin(k->l.id, k->o.rules, k->o.diag);
-	if (!err && k->o.pin)
-		err = pin(k);
+		err = fill_in(k);
 	if (err)
 		return err;
 	err = attach_netlink(k);
