@@ -11,7 +11,8 @@
  * Each ring has one writer and one reader. Indexes run freely over 2^32 and are masked on use. The
  * producer writes entries, then its index with release; the consumer reads that index with acquire,
  * then the entries; the consumer gives slots back the same way. Nothing else is ordered, and
- * nothing else needs to be: before a thread sleeps, the poller adds the one full fence.
+ * nothing else needs to be, but for one full fence between an entry and a look at need_wakeup:
+ * before a thread sleeps, and in each kick of zero-copy.
  *
  * Both indexes are cached here, so that the line shared with the kernel is touched once a burst.
  * The other side's index is not trusted: one out of its bounds makes us read old entries or write

@@ -46,7 +46,6 @@ struct xdpath_socket_counters {
 	uint64_t tx_no_buffer;	 /* ... that said ENOBUFS */
 	uint64_t rx_kicks;	 /* recvfrom() for the fill ring */
 	uint64_t tx_stuck_kicks; /* sendto() because nothing was completed for long */
-	uint64_t polls;		 /* poll() in which the socket took part */
 };
 
 /*

@@ -343,7 +343,7 @@ link_update() { # LINK-ID PROG-ID
 	/usr/bin/python3 -SE - "$@" <<'EOT'
 import ctypes, os, struct, sys
 libc = ctypes.CDLL(None, use_errno=True)
-NR = {"x86_64": 321, "aarch64": 280}[os.uname().machine]
+NR = {"x86_64": 321}.get(os.uname().machine, 280)
 def bpf(cmd, attr):
     buf = ctypes.create_string_buffer(attr.ljust(64, b"\0"), 64)
     r = libc.syscall(NR, cmd, buf, 64)

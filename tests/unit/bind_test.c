@@ -4,6 +4,7 @@
  * this file: its sockets are sparse files that can be mapped, and bind() says what the test wants.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -86,6 +87,7 @@ static int open_on(const struct xdpath_port *p, struct xdpath_socket_opts so, ui
 	*d = (struct xdpath_diag){0};
 	binds = 0;
 	err = xdpath_socket_open(&s, p, u, &so);
+	assert_true(fcntl(STDIN_FILENO, F_GETFD) >= 0); /* a refusal closes nobody else's */
 	xdpath_socket_close(s);
 	xdpath_umem_destroy(u);
 	return err;

@@ -111,6 +111,8 @@ static void standstill_is_kicked_ever_more_rarely(void **state)
 	assert_int_equal(s.watch.frames, 7);
 	look(&s, 1001 * MS, 61001 * MS, MS);
 	assert_in_range(sends, 60, 72);
+	look(&s, 61001 * MS, 661001 * MS, 10 * MS);
+	assert_in_range(sends, 650, 680);
 	assert_int_equal(s.c.tx_stuck_kicks, sends);
 	assert_int_equal(s.fatal, 0);
 }

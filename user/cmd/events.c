@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "carrier.h"
 #include "events.h"
 
 #define STUCK_TOLD_NS 900000000ULL /* TX that stands still for so long is told */
@@ -32,8 +33,13 @@ int events_open(struct events *e)
 	e->fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC | SOCK_NONBLOCK, NETLINK_ROUTE);
 	if (e->fd < 0)
 		return -errno;
-	if (bind(e->fd, (struct sockaddr *)&sa, sizeof(sa)) < 0)
-		return -errno;
+	if (bind(e->fd, (struct sockaddr *)&sa, sizeof(sa)) < 0) {
+		int err = -errno;
+
+		close(e->fd);
+		e->fd = -1;
+		return err;
+	}
 	return 0;
 }
 
@@ -76,8 +82,8 @@ static void flags_changed(struct events *e, const struct run *r, uint32_t i, uin
 	const char *name = e->port[i].name;
 
 	e->port[i].flags = flags;
-	if (changed & (IFF_UP | IFF_RUNNING))
-		xdpath_datapath_set_link(r->dp, i, (flags & IFF_UP) && (flags & IFF_RUNNING));
+	if (changed & (IFF_UP | IFF_RUNNING | IFF_LOWER_UP))
+		xdpath_datapath_set_link(r->dp, i, (flags & IFF_UP) && xdpath_has_carrier(flags));
 	if (e->opening) {
 		e->port[i].no_carrier = !(flags & IFF_RUNNING);
 		return;
@@ -300,10 +306,4 @@ bool events_tick(struct events *e, const struct run *r)
 		for (uint32_t j = 0; j < w->nsockets; j++)
 			look_at_tx(e, r, w, j);
 	return false;
-}
-
-void events_close(struct events *e)
-{
-	if (e->fd >= 0)
-		close(e->fd);
 }

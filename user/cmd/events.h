@@ -30,6 +30,5 @@ bool events_start(struct events *e, const struct run *r);
 bool events_read(struct events *e, const struct run *r);
 /* Once a second. True if the datapath must end. */
 bool events_tick(struct events *e, const struct run *r);
-void events_close(struct events *e);
 
 #endif

@@ -335,7 +335,7 @@ json_t *json_queues(const struct inspect *in)
 
 int json_out(const char *verb, json_t *doc)
 {
-	int err = json_dumpf(doc, stdout, JSON_INDENT(2));
+	int err = json_dumpf(doc, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
 
 	json_decref(doc);
 	if (err || putchar('\n') == EOF || fflush(stdout) == EOF)

@@ -6,10 +6,18 @@
 #include <string.h>
 #include <time.h>
 
+#include "carrier.h"
 #include "probe.h"
+#include "prog_find.h"
 
 static const enum xdpath_mode best_first[MODES] = {XDPATH_MODE_ZEROCOPY, XDPATH_MODE_COPY,
 						   XDPATH_MODE_GENERIC};
+
+/* A dispatcher, or what runs in one: a run joins it, in its mode. */
+static bool in_dispatcher(const struct xdpath_prog_info *g)
+{
+	return g->dispatcher_id || !strcmp(g->name, XDPATH_DISPATCHER);
+}
 
 /* Programs exclude each other: a foreign one bars every mode, ours all but its own. */
 static bool barred_by_program(struct mode_view *v, const struct inspect *in)
@@ -20,16 +28,17 @@ static bool barred_by_program(struct mode_view *v, const struct inspect *in)
 	for (int i = 0; i < in->nprogs; i++) {
 		const struct xdpath_prog_info *g = &in->prog[i];
 
-		if (!g->is_xdpath)
+		if (!g->is_xdpath && !in_dispatcher(g))
 			snprintf(v->against, sizeof(v->against),
 				 "the XDP program %s (id %u, %s) is attached and not xdpath's",
 				 g->name[0] ? g->name : "without a name", g->id,
 				 xdpath_attach_name(g->attach));
 		else if (g->attach != want)
 			snprintf(v->against, sizeof(v->against),
-				 "an xdpath program (id %u) is attached in %s mode, and the two "
+				 "%s (id %u) is attached in %s mode, and the two "
 				 "exclude each other",
-				 g->id, xdpath_attach_name(g->attach));
+				 in_dispatcher(g) ? "a dispatcher" : "an xdpath program", g->id,
+				 xdpath_attach_name(g->attach));
 		else
 			continue;
 		return true;
@@ -119,7 +128,7 @@ static void let_link_return(const struct xdpath_port *p, uint32_t ms)
 	uint32_t flags = 0;
 
 	while ((p->flags & IFF_RUNNING) && xdpath_port_link(p->ifindex, &flags, NULL) == 0 &&
-	       !(flags & IFF_RUNNING) && xdpath_now_ms() < until)
+	       !xdpath_has_carrier(flags) && xdpath_now_ms() < until)
 		nanosleep(&pause, NULL);
 }
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "inspect.h"
 #include "run.h"
 
 static const char *mode_words(const struct run *r)
@@ -382,7 +383,7 @@ static json_t *json_knobs(const struct run *r)
 	return o;
 }
 
-void report_json(const struct run *r, FILE *f)
+int report_json(const struct run *r)
 {
 	json_t *o = json_object(), *ports = json_array();
 
@@ -399,8 +400,5 @@ void report_json(const struct run *r, FILE *f)
 	json_object_set_new(o, "workers", json_workers(r));
 	json_object_set_new(o, "frames", json_frames(r));
 	json_object_set_new(o, "knobs", json_knobs(r));
-	json_dumpf(o, f, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-	fputc('\n', f);
-	fflush(f);
-	json_decref(o);
+	return json_out(r->verb, o);
 }

@@ -170,6 +170,7 @@ static void worker_ended(const struct run *r, struct control *c)
 {
 	double until = now() + 0.2;
 	const struct xdpath_worker *w;
+	bool told = false;
 
 	end_badly(c);
 	/* other events of the device come before that of its end */
@@ -178,11 +179,15 @@ static void worker_ended(const struct run *r, struct control *c)
 			return;
 	for (uint32_t i = 0; (w = xdpath_datapath_worker(r->dp, i)); i++)
 		for (uint32_t j = 0; w->error && j < w->nsockets; j++)
-			if (w->sockets[j]->fatal)
+			if (w->sockets[j]->fatal && (told = true))
 				fail(r->verb, EXIT_FAILED,
 				     "%s queue %u: the socket died: %s; see `xdpath status %s`",
 				     w->sockets[j]->ifname, w->sockets[j]->queue_id,
 				     strerror(-w->sockets[j]->fatal), w->sockets[j]->ifname);
+	for (uint32_t i = 0; !told && (w = xdpath_datapath_worker(r->dp, i)); i++)
+		if (w->error && (told = true))
+			fail(r->verb, EXIT_FAILED, "worker %u ended: %s; start again", w->id,
+			     strerror(-w->error));
 }
 
 static void handle(struct run *r, struct control *c)
@@ -234,11 +239,13 @@ static int run_until_ended(struct run *r, struct control *c)
 int run_datapath(struct run *r)
 {
 	struct control c = {0};
-	int code, err;
+	int code, err, told = EXIT_DONE;
 
 	code = open_control(r, &c);
-	if (code)
+	if (code) {
+		close_control(&c);
 		return code;
+	}
 	r->o.diag = &r->diag;
 	err = xdpath_datapath_open(&r->dp, &r->o);
 	if (err) {
@@ -254,7 +261,7 @@ int run_datapath(struct run *r)
 		report_notices(r);
 		code = run_until_ended(r, &c);
 		if (r->a->json)
-			report_json(r, stdout);
+			told = report_json(r);
 		else if (!r->a->quiet)
 			report_summary(r, stdout);
 	}
@@ -263,5 +270,5 @@ int run_datapath(struct run *r)
 		r->finish(r);
 	close_control(&c);
 	free(r->app);
-	return code;
+	return code ? code : told;
 }

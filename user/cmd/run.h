@@ -72,6 +72,6 @@ void report_totals(const struct run *r, uint32_t port, struct port_totals *out);
 void report_progress(const struct run *r, double elapsed, double interval, struct port_totals *last,
 		     FILE *f);
 void report_summary(const struct run *r, FILE *f);
-void report_json(const struct run *r, FILE *f);
+int report_json(const struct run *r); /* on stdout; an exit code */
 
 #endif

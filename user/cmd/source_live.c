@@ -23,6 +23,7 @@
 #include <jansson.h>
 
 #include "clock.h"
+#include "inspect.h"
 #include "gen.skel.h"
 #include "source.h"
 
@@ -286,7 +287,7 @@ static void progress(const struct live *l, struct totals *before, uint64_t elaps
 }
 
 /* The keys are those of the other engine's report, as far as they apply. */
-static void report_json(const struct source *s, const struct totals *t)
+static int report_json(const struct source *s, const struct totals *t)
 {
 	json_t *o = json_pack("{s:s, s:s, s:s, s:f, s:[{s:s, s:I, s:I, s:b, s:{s:I, s:I}}]}",
 			      "verb", VERB_NAME, "engine", "live", "mode", "live-frames", "seconds",
@@ -295,11 +296,7 @@ static void report_json(const struct source *s, const struct totals *t)
 			      "tx_bytes_estimated", t->estimated, "drops", "tx_device",
 			      (json_int_t)t->device, "tx_redirect", (json_int_t)t->refused);
 
-	if (!o)
-		return;
-	json_dumpf(o, stdout, JSON_INDENT(2) | JSON_REAL_PRECISION(6));
-	putchar('\n');
-	json_decref(o);
+	return json_out(VERB_NAME, o);
 }
 
 static void report_text(const struct source *s, const struct totals *t)
@@ -321,16 +318,17 @@ static void report_text(const struct source *s, const struct totals *t)
 		       "", (unsigned long long)t->refused);
 }
 
-static void report(const struct live *l)
+static int report(const struct live *l)
 {
 	struct totals t;
 
 	total(l, &t);
 	if (l->s->args->json)
-		report_json(l->s, &t);
-	else if (!l->s->args->quiet)
+		return report_json(l->s, &t);
+	if (!l->s->args->quiet)
 		report_text(l->s, &t);
 	fflush(stdout);
+	return EXIT_DONE;
 }
 
 /* ---- the control thread ---- */
@@ -456,7 +454,7 @@ int source_live(const struct source *s)
 		code = run(&l);
 	}
 	if (!code)
-		report(&l);
+		code = report(&l);
 	if (!code && l.gone)
 		code = fail(VERB_NAME, EXIT_FAILED,
 			    "%s: the interface was removed or moved away; start again where it is",

@@ -182,7 +182,7 @@ static int swap_rules(void *ctx, struct xdpath_rules *rules, struct xdpath_diag 
 	return xdpath_rules_replace(rules, &c->rules, diag);
 }
 
-static void tell_change(const struct args *a, const struct change *c)
+static int tell_change(const struct args *a, const struct change *c)
 {
 	json_t *o;
 
@@ -191,15 +191,13 @@ static void tell_change(const struct args *a, const struct change *c)
 			      (json_int_t)c->before, "rules", (json_int_t)c->after);
 		if (c->first)
 			json_object_set_new(o, "first_id", json_integer(c->first));
-		json_dumpf(o, stdout, JSON_INDENT(2));
-		putchar('\n');
-		json_decref(o);
-		return;
+		return json_out(VERB_NAME, o);
 	}
 	printf("%s: %u rule%s, before %u", c->dev, c->after, c->after == 1 ? "" : "s", c->before);
 	if (c->first)
 		printf("; added from id %u on", c->first);
 	putchar('\n');
+	return EXIT_DONE;
 }
 
 static int apply(const struct args *a, const struct xdpath_port *p, struct change *c,
@@ -210,8 +208,7 @@ static int apply(const struct args *a, const struct xdpath_port *p, struct chang
 
 	if (err)
 		return fail_diag(VERB_NAME, &d, err);
-	tell_change(a, c);
-	return EXIT_DONE;
+	return tell_change(a, c);
 }
 
 /* ---- list ----------------------------------------------------------------------------------- */
@@ -229,8 +226,8 @@ static void list_text(const struct xdpath_rules *rules, const uint32_t *order,
 	}
 }
 
-static void list_json(const char *dev, uint32_t id, const struct xdpath_rules *rules,
-		      const uint32_t *order, const struct xdpath_rule_count *count)
+static int list_json(const char *dev, uint32_t id, const struct xdpath_rules *rules,
+		     const uint32_t *order, const struct xdpath_rule_count *count)
 {
 	json_t *o = json_object(), *list = json_array();
 	char text[XDPATH_RULE_TEXT_MAX];
@@ -248,9 +245,7 @@ static void list_json(const char *dev, uint32_t id, const struct xdpath_rules *r
 	json_object_set_new(o, "device", json_string(dev));
 	json_object_set_new(o, "program", json_integer(id));
 	json_object_set_new(o, "rules", list);
-	json_dumpf(o, stdout, JSON_INDENT(2));
-	putchar('\n');
-	json_decref(o);
+	return json_out(VERB_NAME, o);
 }
 
 /* In the order in which they are tried. */
@@ -260,7 +255,7 @@ static int list(const struct args *a, const struct xdpath_port *p, struct change
 	struct xdpath_rules rules = {0};
 	struct xdpath_diag d = {0};
 	uint32_t id = 0, *order;
-	int err = xdpath_steer_find(p, &id, &d);
+	int err = xdpath_steer_find(p, &id, &d), code = EXIT_DONE;
 
 	(void)c;
 	if (err)
@@ -274,7 +269,7 @@ static int list(const struct args *a, const struct xdpath_port *p, struct change
 			    p->name, id, strerror(err ? -err : ENOMEM), p->name);
 	xdpath_rules_order(&rules, order);
 	if (a->json)
-		list_json(p->name, id, &rules, order, count);
+		code = list_json(p->name, id, &rules, order, count);
 	else if (rules.n)
 		list_text(&rules, order, count);
 	else
@@ -282,7 +277,7 @@ static int list(const struct args *a, const struct xdpath_port *p, struct change
 	free(order);
 	free(count);
 	xdpath_rules_clear(&rules);
-	return EXIT_DONE;
+	return code;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------- */

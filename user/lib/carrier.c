@@ -7,19 +7,10 @@
 #include <errno.h>
 #include <time.h>
 
+#include "carrier.h"
 #include "internal.h"
 
 #define LOOK_NS 10000000L
-
-#ifndef IFF_LOWER_UP
-#define IFF_LOWER_UP (1U << 16)
-#endif
-
-/* LOWER_UP goes at once with a reset, RUNNING comes late with the link's return: both count. */
-static bool has_carrier(uint32_t flags)
-{
-	return (flags & IFF_LOWER_UP) && (flags & IFF_RUNNING);
-}
 
 /* All ports together: they reset at the same time. A port that is set down is not waited for. */
 static bool all_there(struct xdpath_datapath *dp)
@@ -33,7 +24,7 @@ static bool all_there(struct xdpath_datapath *dp)
 		if (xdpath_port_link(p->ifindex, &p->flags, &p->carrier_downs))
 			continue; /* it is gone: events tell that */
 		p->link_reset |= p->carrier_downs != downs;
-		if (p->carrier_seen && (p->flags & IFF_UP) && !has_carrier(p->flags))
+		if (p->carrier_seen && (p->flags & IFF_UP) && !xdpath_has_carrier(p->flags))
 			all = false;
 	}
 	return all;
@@ -49,7 +40,7 @@ void xdpath_carrier_wait(struct xdpath_datapath *dp)
 	for (uint32_t i = 0; i < dp->nports; i++) {
 		const struct xdpath_port *p = &dp->port[i];
 
-		xdpath_datapath_set_link(dp, i, has_carrier(p->flags));
+		xdpath_datapath_set_link(dp, i, xdpath_has_carrier(p->flags));
 		if (dp->live_link[i] || !(p->flags & IFF_UP))
 			continue;
 		if (p->carrier_seen)

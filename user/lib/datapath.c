@@ -86,9 +86,10 @@ static int count_workers(struct xdpath_datapath *dp)
 	if (!dp->o.workers && cpus > 0 && dp->nworkers > (uint32_t)cpus)
 		dp->nworkers = (uint32_t)cpus;
 	_Static_assert(sizeof(*dp->worker) % XDPATH_CACHELINE == 0, "whole lines each");
-	dp->worker = aligned_alloc(XDPATH_CACHELINE, dp->nworkers * sizeof(*dp->worker));
 	dp->thread = calloc(dp->nworkers, sizeof(*dp->thread));
-	if (!dp->worker || !dp->thread)
+	if (dp->thread)
+		dp->worker = aligned_alloc(XDPATH_CACHELINE, dp->nworkers * sizeof(*dp->worker));
+	if (!dp->worker)
 		return -ENOMEM;
 	memset(dp->worker, 0, dp->nworkers * sizeof(*dp->worker));
 	return 0;
@@ -257,8 +258,10 @@ int xdpath_datapath_open(struct xdpath_datapath **out, const struct xdpath_datap
 		xdpath_carrier_wait(dp);
 	if (err) {
 		if (o->diag && !o->diag->text[0])
-			xdpath_fail(o->diag, XDPATH_R_MEMORY, -err, "%s: %s", o->ports[0],
-				    strerror(-err));
+			xdpath_fail(o->diag, XDPATH_R_MEMORY, -err,
+				    "%s: setting up the workers: %s; free memory or descriptors "
+				    "(`ulimit -n`), or use fewer (--workers, -q)",
+				    o->ports[0], strerror(-err));
 		xdpath_datapath_close(dp);
 		return err;
 	}

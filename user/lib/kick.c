@@ -63,6 +63,8 @@ int xdpath_socket_kick(struct xdpath_socket *s)
 	if (s->mode != XDPATH_MODE_ZEROCOPY)
 		return kick_copy(s);
 	s->q.tx_unkicked = 0;
+	/* Published, then looked at: one that spins or drains has no last look before a sleep. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (xdpath_prod_pending(&s->q.tx) == 0 || !xdpath_prod_need_wakeup(&s->q.tx))
 		return 0;
 	return kick_once(s);
@@ -108,7 +110,8 @@ void xdpath_socket_watch_tx(struct xdpath_socket *s, uint64_t now_ns)
 	if (now_ns < w->next_ns)
 		return;
 	kick_stuck(s);
-	gap = STUCK_NS << (w->kicks / 4); /* the first four soon, then ever more rarely */
+	/* the first four soon, then ever more rarely; the fifth step is past the most */
+	gap = STUCK_NS << (w->kicks < 16 ? w->kicks / 4 : 4);
 	w->kicks++;
 	w->next_ns = now_ns + (gap < STUCK_MOST_NS ? gap : STUCK_MOST_NS);
 	publish_stuck(w, now_ns - w->since_ns, s->q.tx_outstanding);

@@ -13,6 +13,7 @@
 #include <xdpath/steer.h>
 
 #include "netlink_parse.h"
+#include "prog_find.h"
 #include "rule_list.h"
 
 #define NIC_RING_UNKNOWN 2048U /* where ethtool -g tells nothing */
@@ -59,7 +60,7 @@ static int check_attached(const struct xdpath_port *p, enum xdpath_mode mode, st
 	int n = xdpath_prog_query(p->ifindex, info);
 
 	for (int i = 0; i < n; i++) {
-		bool dispatcher = !strcmp(info[i].name, "xdp_dispatcher");
+		bool dispatcher = !strcmp(info[i].name, XDPATH_DISPATCHER);
 		char what[48];
 
 		if (info[i].attach == want || info[i].attach == XDPATH_ATTACH_OFFLOAD ||

@@ -150,7 +150,8 @@ static int map_rings(struct xdpath_socket *s, struct xdpath_diag *d)
 	int err;
 
 	if (getsockopt(s->fd, SOL_XDP, XDP_MMAP_OFFSETS, &off, &len) < 0)
-		return xdpath_fail(d, XDPATH_R_REFUSED, errno, "ring offsets: %s", strerror(errno));
+		return xdpath_fail(d, XDPATH_R_REFUSED, errno,
+				   "AF_XDP: ring offsets: %s; see `xdpath probe`", strerror(errno));
 	if (len < sizeof(off)) /* before 5.4: no flags word in the rings */
 		return xdpath_fail(d, XDPATH_R_KERNEL, ENOSYS,
 				   "AF_XDP: this kernel has no need_wakeup (5.4); use a newer one");
@@ -292,13 +293,15 @@ static int read_back(struct xdpath_socket *s, const struct xdpath_port *p,
 	bool zc;
 
 	if (getsockopt(s->fd, SOL_XDP, XDP_OPTIONS, &got, &len) < 0)
-		return xdpath_fail(o->diag, XDPATH_R_KERNEL, errno,
-				   "%s queue %u: the mode cannot be read back: %s", p->name,
-				   o->queue, strerror(errno));
+		return xdpath_fail(
+			o->diag, XDPATH_R_KERNEL, errno,
+			"%s queue %u: the mode cannot be read back: %s; see `xdpath probe`",
+			p->name, o->queue, strerror(errno));
 	zc = got.flags & XDP_OPTIONS_ZEROCOPY;
 	if (zc != (o->mode == XDPATH_MODE_ZEROCOPY))
 		return xdpath_fail(o->diag, XDPATH_R_NO_ZEROCOPY, EOPNOTSUPP,
-				   "%s queue %u: asked for %s, the kernel bound it in %s mode",
+				   "%s queue %u: asked for %s, the kernel bound it in %s mode; use "
+				   "--mode copy or auto",
 				   p->name, o->queue, xdpath_mode_name(o->mode),
 				   zc ? "zero-copy" : "copy");
 	s->mode = o->mode;
@@ -374,6 +377,7 @@ int xdpath_socket_open(struct xdpath_socket **out, const struct xdpath_port *p,
 	if (!s)
 		return -ENOMEM;
 	memset(s, 0, sizeof(*s));
+	s->fd = -1;
 	s->umem = u;
 	s->queue_id = o->queue;
 	snprintf(s->ifname, sizeof(s->ifname), "%s", p->name);

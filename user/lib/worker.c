@@ -109,8 +109,12 @@ static void *worker_main(void *arg)
 		if (xdpath_unlikely(generation != w->seen))
 			take_over_live(w, generation);
 		got = pass(w, dp->round, dp->ctx);
-		if (xdpath_unlikely(w->rounds % WATCH == 0))
+		if (xdpath_unlikely(w->rounds % WATCH == 0)) {
 			watch_tx(w);
+			w->error = first_fatal(w); /* others may never leave it idle */
+			if (w->error)
+				break;
+		}
 		if (__atomic_load_n(&dp->stop, __ATOMIC_ACQUIRE)) {
 			if (drained(w, got, &deadline))
 				break;
