@@ -177,18 +177,18 @@ conformance: $(CONF_BIN) ## the kernel's AF_XDP contract and ours, row by row (a
 	$(Q)B=$(B) V=1 tests/run.sh conf $(TEST)
 
 check-vm: deps-vm ## real NIC drivers in a virtual machine (as root, under 5 minutes); see tests/vm/README.md
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(CONF_BIN)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(CONF_BIN)
 	$(Q)B=$(B) tests/run.sh vm
 
 NIC ?= igb
 KERNEL ?= new
 
 vm-run: deps-vm ## one guest test: TEST=smoke NIC="igb virtio:4" KERNEL=new|6.12|6.1
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(CONF_BIN)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(CONF_BIN)
 	$(Q)B=$(B) tests/vm/lab run -k $(KERNEL) $(NIC:%=-n %) $(TEST)
 
 vm-shell: deps-vm ## a shell in the guest: NIC=igb KERNEL=new|6.12|6.1
-	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(CONF_BIN)
+	$(Q)$(MAKE) --no-print-directory -j$(JOBS) all $(UNIT_BIN) $(CONF_BIN)
 	$(Q)B=$(B) tests/vm/lab shell -k $(KERNEL) $(NIC)
 
 check-long: deps-vm ## the loops of hundreds too, and all NICs and kernels in virtual machines

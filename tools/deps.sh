@@ -20,7 +20,8 @@ if [ "${1:-}" = lint ]; then
 	debian+=(clang-format clang-tidy cppcheck shellcheck)
 	fedora+=(clang-tools-extra cppcheck ShellCheck libasan libubsan libtsan)
 elif [ "${1:-}" = vm ]; then
-	debian+=(xz-utils zstd)
+	debian+=(xz-utils zstd xdp-tools)
+	fedora+=(xdp-tools)
 fi
 
 die() {

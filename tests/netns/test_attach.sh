@@ -130,6 +130,9 @@ refuses "a pin that is no bpffs" 2 'bpffs' on "$HB" "${XDPATH[@]}" attach b0 -p 
 refuses "--beside where extensions or bpffs are not to be had" 3 'without --beside' \
 	on "$HB" "${XDPATH[@]}" attach b0 --beside
 is "nothing was changed" "$(programs) $(find "$TMP/pin" 2>/dev/null)" "0 "
+mkdir "$TMP/mine"
+refuses "a folder of one's own that is no bpffs" 2 'bpffs' on "$HB" "${XDPATH[@]}" attach b0 -p "$TMP/mine"
+t "... it stays" test -d "$TMP/mine"
 if command -v setpriv >/dev/null; then
 	refuses "not root" 1 'root' on "$HB" setpriv --reuid 65534 --clear-groups "${XDPATH[@]}" attach b0
 fi
@@ -171,15 +174,24 @@ is "foreign: nothing is left" "$(programs)" 0
 
 offloads() { on "$HB" ethtool -k b0 | grep -E '^(rx-vlan-offload|large-receive-offload)'; }
 run_files() { find /run/xdpath -type f -name "*$(stat -L -c %i "/run/netns/$HB")*" 2>/dev/null; }
+on "$HB" ethtool -K b0 rxvlan on
 before=$(offloads)
 xd_up f "$HB" forward b0
 xd_stop f KILL 2>/dev/null
 t "a crash leaves something" test -n "$(run_files)"
+t "... and a setting changed" test "$(offloads)" != "$before"
 does "a crashed run: detach" detach b0
 is "... puts back what it changed" "$(offloads)" "$before"
 is "... and removes its files" "$(run_files)" ""
+own_name=${XDPATH[-1]}
+ln -s "$own_name" "$TMP/"$'\033[31mEVIL'
+XDPATH[-1]=$TMP/$'\033[31mEVIL'
 xd_up s "$HB" sink b0 --all
+XDPATH[-1]=$own_name
 is "a run: its form and holder" "$(program '| [.form, .holders[0].pid] | @csv')" "\"run\",${xd_pid[s]}"
+# A process calls itself what it likes: nothing of that reaches the terminal.
+on "$HB" "${XDPATH[@]}" status b0 >"$TMP/said"
+is "a holder's name: no escape, twice told" "$(grep -c $'\033' "$TMP/said") $(grep -o '?.31mEVIL' "$TMP/said" | wc -l)" "0 2"
 does "a run: detached under its feet" detach b0
 xd_wait s 5
 is "... it ends, and says so" "${xd_rc[s]} $(grep -c 'detached by someone else' "$TMP/s.err")" "1 1"

@@ -199,15 +199,25 @@ is "the program is gone with the run" "$(xdp_prog_id "$HB" b0)" ""
 g "no program" 1 "b0: no xdpath program is attached; .xdpath attach b0" list
 g "no program to add to" 1 "b0: no xdpath program is attached; " add "$DNS"
 
+# ---- a run's own filter: another program takes over while it opens
+for mode in copy generic; do
+	xd_start s "$HB" sink b0 -m $mode -r 'filter "udp port 53" action xsk' --duration 0.3
+	xd_wait s 10
+	is "a run with a filter, $mode" "${xd_rc[s]} $(head -n 1 "$TMP/s.err")" "0 "
+done
+
 # ---- rules of a kept program ------------------------------------------------------------------------------
 t "attach with rules" on "$HB" "${XDPATH[@]}" attach b0 -r "$DNS" -f <(echo "filter \"vlan 7\" action pass")
 is "they are there" "$(texts)" "1 $DNS; 2 filter \"vlan 7\" action pass"
 refuses "a run with other rules" 1 "^xdpath sink: .*b0.*rules of its own; .*xdpath steer b0" \
 	on "$HB" "${XDPATH[@]}" sink b0 -r 'vlan 7 action pass'
 refuses "a run with --all" 1 "^xdpath sink: .*b0.*;" on "$HB" "${XDPATH[@]}" sink b0 --all
+refuses "a list that cannot be written" 1 'could not be written' \
+	on "$HB" sh -c '"$@" >/dev/full' sh "${XDPATH[@]}" steer b0 list --json
 xd_up s "$HB" sink b0
 send udp-send 10.77.0.2 53 500
-within 2 test "$(matched "$DNS")" = 500
+dns_is() { [ "$(matched "$DNS")" = "$1" ]; }
+t "the rule has counted them" within 2 dns_is 500
 xd_stop s
 is "a run takes what the kept program's rules say" "$(sum_of s rx packets)" 500
 xd_start s "$HB" forward b0 --duration 0.3

@@ -262,11 +262,14 @@ static int list(const struct args *a, const struct xdpath_port *p, struct change
 		return fail_diag(VERB_NAME, &d, err);
 	err = xdpath_steer_get(id, &rules, &count);
 	order = err ? NULL : calloc(rules.n + 1, sizeof(*order));
-	if (!order)
+	if (!order) {
+		free(count);
+		xdpath_rules_clear(&rules);
 		return fail(VERB_NAME, EXIT_FAILED,
 			    "%s: the rules of program %u cannot be read: %s; see `xdpath status "
 			    "%s`",
 			    p->name, id, strerror(err ? -err : ENOMEM), p->name);
+	}
 	xdpath_rules_order(&rules, order);
 	if (a->json)
 		code = list_json(p->name, id, &rules, order, count);

@@ -24,8 +24,7 @@
 
 #include "internal.h"
 
-#define RUN_DIR	   "/run/xdpath"
-#define DEVICE_DIR RUN_DIR "/device"
+#define DEVICE_DIR XDPATH_RUN_DIR "/device"
 #ifndef SO_NETNS_COOKIE
 #define SO_NETNS_COOKIE 71
 #endif
@@ -127,10 +126,8 @@ static int write_state(int fd, const char *name, uint32_t mask)
  */
 static int open_state(struct xdpath_device *d, bool *first)
 {
-	struct stat a, b;
-
 	for (int tries = 0; tries < 50; tries++) {
-		mkdir(RUN_DIR, 0755);
+		mkdir(XDPATH_RUN_DIR, 0755);
 		mkdir(DEVICE_DIR, 0755);
 		d->state_fd = open(d->path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 		if (d->state_fd < 0) {
@@ -140,7 +137,7 @@ static int open_state(struct xdpath_device *d, bool *first)
 		}
 		*first = flock(d->state_fd, LOCK_EX | LOCK_NB) == 0;
 		if ((*first || flock(d->state_fd, LOCK_SH | LOCK_NB) == 0) &&
-		    fstat(d->state_fd, &a) == 0 && stat(d->path, &b) == 0 && a.st_ino == b.st_ino)
+		    xdpath_lock_is_file(d->state_fd, d->path))
 			return 0;
 		close(d->state_fd);
 		d->state_fd = -1;
@@ -185,7 +182,7 @@ static void restore_leftover(const char *path, const struct xdpath_port *p)
 
 	if (fd < 0)
 		return;
-	if (flock(fd, LOCK_EX | LOCK_NB) == 0) {
+	if (flock(fd, LOCK_EX | LOCK_NB) == 0 && xdpath_lock_is_file(fd, path)) {
 		off = read_state(fd, p->name);
 		set_offloads(p->name, off, off);
 		unlink(path);
@@ -205,7 +202,7 @@ void xdpath_device_restore(const struct xdpath_port *p)
 	state_path(p, path, sizeof(path));
 	restore_leftover(path, p);
 	rmdir(DEVICE_DIR);
-	rmdir(RUN_DIR);
+	rmdir(XDPATH_RUN_DIR);
 }
 
 int xdpath_device_hold(struct xdpath_device **out, const struct xdpath_port *p, bool promisc,
@@ -263,7 +260,7 @@ void xdpath_device_release(struct xdpath_device *d)
 		}
 		close(d->state_fd);
 		rmdir(DEVICE_DIR);
-		rmdir(RUN_DIR);
+		rmdir(XDPATH_RUN_DIR);
 	}
 	free(d);
 }

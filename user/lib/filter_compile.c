@@ -75,7 +75,7 @@ static int add(pcap_t *pcap, const char *expr, uint32_t number, struct xdpath_co
 		return blame(diag, EINVAL, expr,
 			     "only a packet socket knows direction and interface, an XDP program "
 			     "sees the frame; leave that word out");
-	case -ENOMEM: return blame(diag, ENOMEM, expr, "no memory");
+	case -ENOMEM: return blame(diag, ENOMEM, expr, "no memory; free some");
 	default:
 		return blame(diag, EINVAL, expr,
 			     "libpcap made an instruction of it that xdpath does not know");
@@ -90,12 +90,12 @@ int xdpath_filter_compile(const char *const *expr, uint32_t n, struct xdpath_cod
 
 	*out = (struct xdpath_code){0};
 	if (!pcap)
-		return xdpath_fail(diag, XDPATH_R_MEMORY, ENOMEM, "filter: no memory");
+		return xdpath_fail(diag, XDPATH_R_MEMORY, ENOMEM, "filter: no memory; free some");
 	xdpath_code_begin(out);
 	for (uint32_t i = 0; i < n && !err; i++)
 		err = add(pcap, expr[i], i, out, diag);
 	if (!err && xdpath_code_end(out))
-		err = xdpath_fail(diag, XDPATH_R_MEMORY, ENOMEM, "filter: no memory");
+		err = xdpath_fail(diag, XDPATH_R_MEMORY, ENOMEM, "filter: no memory; free some");
 	pcap_close(pcap);
 	return err;
 }

@@ -126,7 +126,7 @@ static int fail(struct xdpath_diag *diag, int err)
 			"filter: this XDP object has no free function " XDPATH_FILTER_FUNC
 			" to write it into; use xdpath's own object");
 	if (err == -ENOMEM)
-		return xdpath_fail(diag, XDPATH_R_MEMORY, ENOMEM, "filter: no memory");
+		return xdpath_fail(diag, XDPATH_R_MEMORY, ENOMEM, "filter: no memory; free some");
 	return xdpath_fail(diag, XDPATH_R_OPTIONS, EINVAL,
 			   "filter: not a BPF object file of this machine; build it anew");
 }

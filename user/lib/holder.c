@@ -21,7 +21,7 @@
 
 #include "netlink_parse.h"
 
-static bool command_name(int pid, char *out, size_t size)
+bool xdpath_command_name(int pid, char *out, size_t size)
 {
 	char path[64], line[64] = "";
 	FILE *f;
@@ -108,7 +108,7 @@ int xdpath_queue_holder(const struct xdpath_port *p, uint32_t queue, struct xdpa
 	if (pid && pid != getpid()) {
 		out->taken = out->by_lease = true;
 		out->pid = pid;
-		if (!command_name(pid, out->comm, sizeof(out->comm)))
+		if (!xdpath_command_name(pid, out->comm, sizeof(out->comm)))
 			snprintf(out->comm, sizeof(out->comm), "%s", who);
 		return 0;
 	}
@@ -117,7 +117,7 @@ int xdpath_queue_holder(const struct xdpath_port *p, uint32_t queue, struct xdpa
 		out->taken = true;
 		out->pid = find_pid(x.inode);
 		if (out->pid)
-			command_name(out->pid, out->comm, sizeof(out->comm));
+			xdpath_command_name(out->pid, out->comm, sizeof(out->comm));
 		return 0;
 	}
 	netdev = xdpath_nl_queues(&q);

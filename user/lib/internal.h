@@ -29,6 +29,14 @@ void xdpath_near_offer(struct xdpath_near *n, const char *candidate);
 /* port.c: -ENODEV with a diagnosis that names the nearest device. */
 int xdpath_no_device(const char *name, struct xdpath_diag *diag);
 
+/* holder.c: a process's name for itself, control characters taken out. False: no such process. */
+bool xdpath_command_name(int pid, char *out, size_t size);
+
+#define XDPATH_RUN_DIR "/run/xdpath"
+/* lease.c: whether a file just locked is still the one at its path: the last to have it locked may
+ * have unlinked it. */
+bool xdpath_lock_is_file(int fd, const char *path);
+
 /* lease.c: an exclusive claim on a queue, or on the right to change an interface's rules; gone with
  * the process. */
 struct xdpath_lease;

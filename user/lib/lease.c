@@ -17,8 +17,7 @@
 
 #include "internal.h"
 
-#define RUN_DIR	  "/run/xdpath"
-#define LEASE_DIR RUN_DIR "/lease"
+#define LEASE_DIR XDPATH_RUN_DIR "/lease"
 
 struct xdpath_lease {
 	int fd;
@@ -52,7 +51,7 @@ static int open_lease(const char *path)
 	int fd = -1;
 
 	for (int tries = 0; tries < 10; tries++) {
-		mkdir(RUN_DIR, 0755);
+		mkdir(XDPATH_RUN_DIR, 0755);
 		mkdir(LEASE_DIR, 0755);
 		fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 		if (fd >= 0 || errno != ENOENT)
@@ -61,8 +60,7 @@ static int open_lease(const char *path)
 	return fd < 0 ? -errno : fd;
 }
 
-/* The file we locked may have been unlinked by its former holder: then it is nobody's lease. */
-static bool still_there(int fd, const char *path)
+bool xdpath_lock_is_file(int fd, const char *path)
 {
 	struct stat a, b;
 
@@ -95,7 +93,7 @@ int xdpath_lease_take(struct xdpath_lease **out, uint64_t netns, int ifindex, ui
 			}
 			return err;
 		}
-		if (still_there(fd, path))
+		if (xdpath_lock_is_file(fd, path))
 			break;
 		close(fd);
 		if (tries == 10)
@@ -151,7 +149,7 @@ void xdpath_lease_drop(struct xdpath_lease *l)
 	close(l->fd);
 	free(l);
 	rmdir(LEASE_DIR); /* both only when empty */
-	rmdir(RUN_DIR);
+	rmdir(XDPATH_RUN_DIR);
 }
 
 int xdpath_lease_holder(uint64_t netns, int ifindex, uint32_t queue, char *who, size_t size)

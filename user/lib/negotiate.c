@@ -280,7 +280,8 @@ static int read_back_attach(const struct xdpath_datapath *dp, uint32_t i, enum x
 	if (!dp->prog[i])
 		return 0;
 	for (int k = 0; k < n; k++)
-		if (info[k].id == xdpath_prog_id(dp->prog[i]) && info[k].attach == want)
+		/* filters bring another program in its place: the maps say whether it is ours */
+		if (info[k].meta_id == xdpath_prog_meta_id(dp->prog[i]) && info[k].attach == want)
 			return 0;
 	return xdpath_fail(
 		d, XDPATH_R_REFUSED, EPROTO,

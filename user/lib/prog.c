@@ -48,6 +48,18 @@ static void wait_a_little(void)
 	nanosleep(&t, NULL);
 }
 
+/* It, or what took its place meanwhile with the same maps, out of the dispatcher. */
+static void take_out(const struct xdpath_prog *g)
+{
+	struct xdpath_prog_info in[XDPATH_PROGS_MAX];
+	int n = xdpath_prog_query(g->port.ifindex, in);
+
+	for (int i = 0; i < n; i++)
+		if (in[i].dispatcher_id &&
+		    (in[i].id == g->in.id || (g->maps.meta_id && in[i].meta_id == g->maps.meta_id)))
+			xdpath_beside_detach(&g->port, &in[i], NULL);
+}
+
 static void release(struct xdpath_prog *g)
 {
 	xdpath_maps_close(&g->maps);
@@ -56,7 +68,7 @@ static void release(struct xdpath_prog *g)
 	g->link_fd = -1;
 	if (g->beside_fd >= 0) {
 		if (xdpath_beside_last(&g->port, g->beside_fd))
-			xdpath_beside_detach(&g->port, &g->in, NULL);
+			take_out(g);
 		close(g->beside_fd);
 	}
 	g->beside_fd = -1;
@@ -119,18 +131,25 @@ static int attach_link(struct opening *a, const struct xdpath_load *l)
 }
 
 /* What a dispatcher holds stays after us: the last who shares the lock takes it out. */
+static int share(struct opening *a)
+{
+	int err = xdpath_beside_share(a->port, &a->g->beside_fd);
+
+	if (!err || err == -EAGAIN)
+		return err;
+	return xdpath_fail(a->o.diag, XDPATH_R_PERMISSION, -err,
+			   "attach to %s: no lock under " XDPATH_RUN_DIR ": %s; run as root",
+			   a->port->name, strerror(-err));
+}
+
 static int attach_beside(struct opening *a, struct xdpath_load *l)
 {
 	struct xdpath_beside_opts bo = {.attach = a->o.attach};
 	struct xdpath_prog *g = a->g;
-	int err = xdpath_beside_share(a->port, &g->beside_fd);
+	int err = share(a);
 
-	if (err == -EAGAIN)
-		return err;
 	if (err)
-		return xdpath_fail(a->o.diag, XDPATH_R_PERMISSION, -err,
-				   "attach to %s: no lock under /run/xdpath: %s; run as root",
-				   a->port->name, strerror(-err));
+		return err;
 	err = xdpath_beside_attach(l, a->port, &bo, a->o.diag);
 	if (err) { /* nothing to take out, but perhaps a file to remove */
 		xdpath_beside_last(a->port, g->beside_fd);
@@ -249,7 +268,7 @@ static int join_held(struct opening *a, const struct xdpath_prog_info *in)
 	}
 	err = settle_steer(a, in);
 	if (!err && in->dispatcher_id && (a->g->maps.flags & XDPATH_META_RUN)) {
-		err = xdpath_beside_share(a->port, &a->g->beside_fd);
+		err = share(a);
 		a->g->in = *in;
 	}
 	if (err)
@@ -394,27 +413,9 @@ int xdpath_prog_clear_socket(struct xdpath_prog *g, uint32_t queue)
 int xdpath_prog_counters(const struct xdpath_prog *g,
 			 struct xdpath_verdict_count out[XDPATH_V_COUNT])
 {
-	struct xdpath_verdict_count *cpu;
-	int cpus = libbpf_num_possible_cpus();
-	int err = 0;
-
 	if (g->maps.fd[MAP_STATS] < 0)
 		return -ENOENT; /* a user's own program counts by itself */
-	if (cpus < 0)
-		return cpus;
-	cpu = calloc((size_t)cpus, sizeof(*cpu));
-	if (!cpu)
-		return -ENOMEM;
-	for (uint32_t v = 0; !err && v < XDPATH_V_COUNT; v++) {
-		out[v] = (struct xdpath_verdict_count){0};
-		err = bpf_map_lookup_elem(g->maps.fd[MAP_STATS], &v, cpu);
-		for (int i = 0; !err && i < cpus; i++) {
-			out[v].packets += cpu[i].packets;
-			out[v].bytes += cpu[i].bytes;
-		}
-	}
-	free(cpu);
-	return err;
+	return xdpath_verdicts_read(g->maps.fd[MAP_STATS], out);
 }
 
 bool xdpath_prog_joined(const struct xdpath_prog *g)

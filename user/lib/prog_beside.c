@@ -22,8 +22,7 @@
 
 #include "prog_form.h"
 
-#define RUN_DIR	   "/run/xdpath"
-#define BESIDE_DIR RUN_DIR "/beside"
+#define BESIDE_DIR XDPATH_RUN_DIR "/beside"
 
 static enum xdp_attach_mode mode_of(enum xdpath_attach a)
 {
@@ -147,17 +146,15 @@ static void lock_path(const struct xdpath_port *p, char *out, size_t size)
 
 int xdpath_beside_share(const struct xdpath_port *p, int *fd)
 {
-	struct stat a, b;
 	char path[96];
 
 	lock_path(p, path, sizeof(path));
-	mkdir(RUN_DIR, 0755);
+	mkdir(XDPATH_RUN_DIR, 0755);
 	mkdir(BESIDE_DIR, 0755);
 	*fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
 	if (*fd < 0)
 		return errno == ENOENT ? -EAGAIN : -errno;
-	if (flock(*fd, LOCK_SH | LOCK_NB) == 0 && fstat(*fd, &a) == 0 && stat(path, &b) == 0 &&
-	    a.st_ino == b.st_ino)
+	if (flock(*fd, LOCK_SH | LOCK_NB) == 0 && xdpath_lock_is_file(*fd, path))
 		return 0;
 	close(*fd);
 	*fd = -1;
@@ -171,9 +168,10 @@ bool xdpath_beside_last(const struct xdpath_port *p, int fd)
 	if (flock(fd, LOCK_EX | LOCK_NB) < 0)
 		return false;
 	lock_path(p, path, sizeof(path));
-	unlink(path);
+	if (xdpath_lock_is_file(fd, path))
+		unlink(path);
 	rmdir(BESIDE_DIR);
-	rmdir(RUN_DIR);
+	rmdir(XDPATH_RUN_DIR);
 	return true;
 }
 

@@ -60,6 +60,7 @@ static bool is_dispatcher(const struct xdpath_prog_info *in)
 static int detach_one(const struct xdpath_port *p, const struct xdpath_prog_info *in,
 		      struct xdpath_diag *d)
 {
+	struct xdpath_prog_info there[XDPATH_PROGS_MAX];
 	char what[96], cure[96];
 	int err;
 
@@ -71,8 +72,10 @@ static int detach_one(const struct xdpath_port *p, const struct xdpath_prog_info
 		err = is_dispatcher(in) ? detach_dispatcher(p) : -ENOENT;
 	if (err && !in->dispatcher_id && !in->link_id) /* also a dispatcher libxdp cannot read */
 		err = detach_netlink(p, in);
-	if (!xdpath_prog_still_there(p->ifindex, in))
-		return 0; /* that is all that was wanted */
+	/* That is all that was wanted; but nothing follows from a question that failed. */
+	if (!xdpath_prog_still_there(p->ifindex, in) &&
+	    (!err || xdpath_prog_query(p->ifindex, there) >= 0))
+		return 0;
 	if (err && in->dispatcher_id)
 		return err;
 	xdpath_prog_describe(in, what, sizeof(what));

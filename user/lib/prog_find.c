@@ -268,7 +268,9 @@ bool xdpath_prog_still_there(int ifindex, const struct xdpath_prog_info *in)
 
 	if (bpf_xdp_query(ifindex, 0, &q))
 		return false;
-	id = in->attach == XDPATH_ATTACH_NATIVE ? q.drv_prog_id : q.skb_prog_id;
+	id = in->attach == XDPATH_ATTACH_NATIVE	   ? q.drv_prog_id
+	     : in->attach == XDPATH_ATTACH_OFFLOAD ? q.hw_prog_id
+						   : q.skb_prog_id;
 	if (!in->dispatcher_id)
 		return in->id == id;
 	n = id ? xdpath_components(id, component, XDPATH_PROGS_MAX) : 0;

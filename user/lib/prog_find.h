@@ -59,6 +59,9 @@ int xdpath_link_holders(uint32_t link_id, struct xdpath_process *out, int most);
 
 #define XDPATH_DISPATCHER "xdp_dispatcher" /* libxdp's program that runs others in turn */
 
+/* prog_state.c: the verdicts in a map of counters, summed over CPUs. 0 or -errno. */
+int xdpath_verdicts_read(int fd, struct xdpath_verdict_count out[XDPATH_V_COUNT]);
+
 /* XDP_FLAGS_*_MODE of a mode, 0 for none. */
 uint32_t xdpath_attach_flag(enum xdpath_attach a);
 

@@ -27,7 +27,8 @@ struct keeping {
 	struct xdpath_attach_opts o;
 	struct xdpath_load l;
 	bool beside;
-	void *image; /* ours with the rules' filters, or NULL */
+	void *image;	/* ours with the rules' filters, or NULL */
+	bool pins_made; /* the folder of the pins is ours */
 };
 
 /* Something is in place, which is in the way or a dispatcher to join. */
@@ -73,23 +74,25 @@ static void unpin(const struct keeping *k)
 	if (!pin_path(k, path, sizeof(path)))
 		bpf_program__unpin(k->l.prog, path);
 	bpf_object__unpin_maps(k->l.obj, k->o.pin);
-	rmdir(k->o.pin); /* if nothing else is in it */
+	if (k->pins_made)
+		rmdir(k->o.pin); /* if nothing else is in it */
 }
 
-static int pin(const struct keeping *k)
+static int pin(struct keeping *k)
 {
 	char path[256];
 	int err = pin_path(k, path, sizeof(path));
 
+	k->pins_made = access(k->o.pin, F_OK) < 0;
 	if (!err)
 		err = bpf_object__pin_maps(k->l.obj, k->o.pin);
-	if (err)
-		rmdir(k->o.pin); /* it may have been made */
 	if (!err) {
 		err = bpf_program__pin(k->l.prog, path);
 		if (err)
 			bpf_object__unpin_maps(k->l.obj, k->o.pin);
 	}
+	if (err && k->pins_made)
+		rmdir(k->o.pin);
 	if (!err)
 		return 0;
 	return xdpath_fail(k->o.diag, XDPATH_R_OPTIONS, -err,
@@ -121,7 +124,6 @@ static void undo_beside(const struct keeping *k)
 	xdpath_beside_detach(k->port, &in, NULL);
 }
 
-/* libxdp loads while it attaches: what the program needs is written right after. */
 /* What a loaded program needs before it is left alone. */
 static int fill_in(struct keeping *k)
 {
@@ -134,6 +136,7 @@ static int fill_in(struct keeping *k)
 	return err;
 }
 
+/* libxdp loads while it attaches: what the program needs is written right after. */
 static int put_beside(struct keeping *k)
 {
 	const struct xdpath_beside_opts bo = {.attach = k->o.attach,
@@ -261,6 +264,8 @@ int xdpath_prog_attach(const struct xdpath_port *p, const struct xdpath_attach_o
 	err = attach_in(&k, mode, out);
 	if (err && !o->attach && xdpath_fail_is_of_mode(first.reason)) {
 		k.o.diag = o->diag;
+		xdpath_quiet_end(&quiet); /* what was said of native mode is in `first` */
+		xdpath_quiet_begin(&quiet);
 		err = attach_in(&k, XDPATH_ATTACH_GENERIC, out);
 	}
 	xdpath_quiet_end(&quiet);

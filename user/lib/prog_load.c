@@ -231,9 +231,9 @@ int xdpath_load_finish(struct xdpath_load *l, struct xdpath_diag *d)
 				   "/sys/fs/bpf/x` shows its reasons",
 				   name, said[0] ? said : strerror(-err));
 	return xdpath_fail(d, XDPATH_R_KERNEL, -err,
-			   "load the steering program: %s; a kernel of 5.18 or later with BPF and "
-			   "AF_XDP is needed",
-			   strerror(-err));
+			   "load the steering program: %s; use fewer or simpler filters if rules "
+			   "have any, else a kernel of 5.18 or later with BPF and AF_XDP",
+			   said[0] ? said : strerror(-err));
 }
 
 /* A user's own program gets our meta map too: by that it is found again. */

@@ -163,20 +163,6 @@ static bool process_has_link(int pid, uint32_t link_id)
 	return hit;
 }
 
-static void read_comm(int pid, char *comm, size_t size)
-{
-	char path[64];
-	FILE *f;
-
-	snprintf(path, sizeof(path), "/proc/%d/comm", pid);
-	f = fopen(path, "re");
-	if (!f)
-		return;
-	if (fgets(comm, (int)size, f))
-		comm[strcspn(comm, "\n")] = '\0';
-	fclose(f);
-}
-
 int xdpath_link_holders(uint32_t link_id, struct xdpath_process *out, int most)
 {
 	struct dirent *e;
@@ -191,7 +177,7 @@ int xdpath_link_holders(uint32_t link_id, struct xdpath_process *out, int most)
 		if (pid <= 0 || !process_has_link(pid, link_id))
 			continue;
 		out[n] = (struct xdpath_process){.pid = pid};
-		read_comm(pid, out[n].comm, sizeof(out[n].comm));
+		xdpath_command_name(pid, out[n].comm, sizeof(out[n].comm));
 		n++;
 	}
 	closedir(d);

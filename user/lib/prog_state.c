@@ -13,7 +13,7 @@
 
 #include "prog_find.h"
 
-static int read_verdicts(int fd, struct xdpath_prog_state *out)
+int xdpath_verdicts_read(int fd, struct xdpath_verdict_count out[XDPATH_V_COUNT])
 {
 	struct xdpath_verdict_count *per_cpu;
 	int cpus = libbpf_num_possible_cpus(), err = 0;
@@ -24,10 +24,11 @@ static int read_verdicts(int fd, struct xdpath_prog_state *out)
 	if (!per_cpu)
 		return -ENOMEM;
 	for (uint32_t v = 0; !err && v < XDPATH_V_COUNT; v++) {
+		out[v] = (struct xdpath_verdict_count){0};
 		err = bpf_map_lookup_elem(fd, &v, per_cpu);
 		for (int c = 0; !err && c < cpus; c++) {
-			out->verdict[v].packets += per_cpu[c].packets;
-			out->verdict[v].bytes += per_cpu[c].bytes;
+			out[v].packets += per_cpu[c].packets;
+			out[v].bytes += per_cpu[c].bytes;
 		}
 	}
 	free(per_cpu);
@@ -54,7 +55,7 @@ int xdpath_prog_read(uint32_t id, struct xdpath_prog_state *out)
 	if (!err)
 		err = bpf_map_lookup_elem(m.fd[MAP_CONFIG], &zero, &config);
 	if (!err)
-		err = read_verdicts(m.fd[MAP_STATS], out);
+		err = xdpath_verdicts_read(m.fd[MAP_STATS], out->verdict);
 	out->steer = config.steer;
 	xdpath_maps_close(&m);
 	return err;

@@ -10,6 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "rule_words.h"
 #include "ruleset.h"
 
 enum {
@@ -17,11 +18,6 @@ enum {
 		   XDPATH_RF_DPORT | XDPATH_RF_TCP_FLAGS,
 	NEEDS_PORTS = XDPATH_RF_SPORT | XDPATH_RF_DPORT | XDPATH_RF_TCP_FLAGS,
 };
-
-static bool has_ports(uint8_t proto)
-{
-	return proto == XP_PROTO_TCP || proto == XP_PROTO_UDP || proto == XP_PROTO_SCTP;
-}
 
 /* Whether any frame of the family can match: rules may contradict themselves. */
 static bool can_match(const struct xdpath_rule *r, int v6)
@@ -39,7 +35,7 @@ static bool can_match(const struct xdpath_rule *r, int v6)
 			return false;
 	}
 	if (r->fields & XDPATH_RF_PROTO) {
-		if (r->fields & NEEDS_PORTS && !has_ports(r->proto))
+		if (r->fields & NEEDS_PORTS && !xdpath_rule_proto_has_ports(r->proto))
 			return false;
 		if (r->fields & XDPATH_RF_TCP_FLAGS && r->proto != XP_PROTO_TCP)
 			return false;
