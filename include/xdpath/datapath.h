@@ -114,7 +114,10 @@ XDPATH_API int xdpath_datapath_open(struct xdpath_datapath **out,
 XDPATH_API int xdpath_datapath_start(struct xdpath_datapath *dp, xdpath_round_fn round, void *ctx);
 /* Readable once a worker ended by itself (eventfd); for the control thread's poll. */
 XDPATH_API int xdpath_datapath_event_fd(const struct xdpath_datapath *dp);
-/* Stop and join the workers; take the sockets out of the programs; drain TX, bounded at 200 ms. */
+/*
+ * Take the sockets out of the programs, finish what is in the rings, stop and join the workers.
+ * Ends 200 ms after the last progress, 2 s after the call at most; what is left then is counted.
+ */
 XDPATH_API void xdpath_datapath_stop(struct xdpath_datapath *dp);
 /* Undo everything. NULL is fine. */
 XDPATH_API void xdpath_datapath_close(struct xdpath_datapath *dp);

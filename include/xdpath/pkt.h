@@ -185,8 +185,12 @@ static inline uint32_t xdpath_refill(struct xdpath_queue *q)
 	uint32_t n = q->fill_most > lent ? q->fill_most - lent : 0, room;
 
 	n = n < f.count ? n : f.count;
-	room = xdpath_prod_room(r, n); /* asked for no more than that, the shared index rests */
-	n = n < room ? n : room;
+	/* Only what is lent can be in the fill ring: where that fits, its shared index, which the
+	 * other CPU has just written, need not be read. */
+	if (q->fill_most > r->size) {
+		room = xdpath_prod_room(r, n);
+		n = n < room ? n : room;
+	}
 	if (n == 0)
 		return 0;
 	for (uint32_t i = 0; i < n; i++) {

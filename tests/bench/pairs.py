@@ -400,8 +400,8 @@ def all_rows(hz):
     row("forward", rate_row(ours("forward", "d0", "d1"), bare("-p", "forward", "d0", "d1"), behind))
     row(word, rate_row(ours(*mine), bare("-p", *floor), back, comes_back=True))
     row("sink, spinning", rate_row(ours("sink", "d0", "--all=l2", *spin), bare("sink", "d0")))
-    # deep rings, the same on both sides: a halt of the host of some milliseconds is not our matter
-    deep = ("--set", "ring.rx=16384", "--set", "ring.fill=16384")
+    # deeper rings, the same on both sides: a halt of the host of some milliseconds is not our matter
+    deep = ("--set", "ring.rx=4096", "--set", "ring.fill=4096")
     row("sink, blocking", block_row(ours("sink", "d0", "--all=l2", *deep),
                                     Dut("bare sink", [BARE + "_deep", "-p", "sink", "d0"], "ready"),
                                     hz))

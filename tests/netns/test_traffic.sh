@@ -41,7 +41,7 @@ counted() { # NAME
 		d+=("$(($(stat_of "$HD" $dev rx packets) - ${was[$dev]}))")
 	done
 	is "$1: received is what the interfaces received" \
-		"$(j f '[.ports[] | .rx_packets + (.drops.rx_ring_full // 0) + (.drops.rx_no_frame // 0)] | join(" ")')" "${d[*]}"
+		"$(j f '[.ports[] | .rx_packets + (.drops | .rx_ring_full + .rx_no_frame + .rx_unread)] | join(" ")')" "${d[*]}"
 	is "$1: sent and dropped are what was received" \
 		"$(($(sum_of f tx packets) + $(dropped f tx)))" "$(sum_of f rx packets)"
 	is "$1: sent is what the hosts received" "$(j f '.ports[1].tx_packets')" \

@@ -90,6 +90,9 @@ static void add_socket(const struct xdpath_socket *s, struct port_totals *t)
 	t->tx_again += xdpath_counted(&s->c.tx_again);
 	t->rx_kicks += xdpath_counted(&s->c.rx_kicks);
 	t->tx_stuck_kicks += xdpath_counted(&s->c.tx_stuck_kicks);
+	if (s->q.rx.size)
+		t->rx_unread += __atomic_load_n(s->q.rx.k_producer, __ATOMIC_RELAXED) -
+				__atomic_load_n(s->q.rx.k_consumer, __ATOMIC_RELAXED);
 	if (s->q.tx.size)
 		t->tx_unsent += __atomic_load_n(s->q.tx.k_producer, __ATOMIC_RELAXED) -
 				__atomic_load_n(s->q.tx.k_consumer, __ATOMIC_RELAXED);
@@ -141,26 +144,32 @@ static void scaled(char *buf, size_t size, double v, const char *unit)
 struct drop {
 	const char *key, *text;
 	size_t offset;
+	bool at_end; /* while running it is but what is on its way */
 };
 
 static const struct drop drops[] = {
 	{"rx_ring_full", "RX ring full (user space too slow)",
-	 offsetof(struct port_totals, rx_ring_full)},
+	 offsetof(struct port_totals, rx_ring_full), false},
 	{"rx_no_frame", "every frame posted was still unread (user space too slow)",
-	 offsetof(struct port_totals, rx_no_frame)},
+	 offsetof(struct port_totals, rx_no_frame), false},
 	{"rx_too_long", "longer than a frame, and no fragments to be had",
-	 offsetof(struct port_totals, rx_too_long)},
+	 offsetof(struct port_totals, rx_too_long), false},
 	{"rx_refused", "a descriptor the frame ledger refuses",
-	 offsetof(struct port_totals, rx_refused)},
-	{"tx_stall", "egress full longer than tx.stall_us", offsetof(struct port_totals, tx_stall)},
+	 offsetof(struct port_totals, rx_refused), false},
+	{"rx_unread", "left in the RX ring at the end (fragments)",
+	 offsetof(struct port_totals, rx_unread), true},
+	{"tx_stall", "egress full longer than tx.stall_us", offsetof(struct port_totals, tx_stall),
+	 false},
 	{"tx_too_big", "above the egress MTU or its fragment limit",
-	 offsetof(struct port_totals, tx_too_big)},
+	 offsetof(struct port_totals, tx_too_big), false},
 	{"tx_too_short", "shorter than an Ethernet header",
-	 offsetof(struct port_totals, tx_too_short)},
+	 offsetof(struct port_totals, tx_too_short), false},
 	{"tx_invalid", "breaks the kernel's descriptor rules",
-	 offsetof(struct port_totals, tx_invalid)},
-	{"tx_device", "dropped by the egress device", offsetof(struct port_totals, tx_device)},
-	{"tx_unsent", "left in the TX ring at the end", offsetof(struct port_totals, tx_unsent)},
+	 offsetof(struct port_totals, tx_invalid), false},
+	{"tx_device", "dropped by the egress device", offsetof(struct port_totals, tx_device),
+	 false},
+	{"tx_unsent", "left in the TX ring at the end", offsetof(struct port_totals, tx_unsent),
+	 true},
 };
 
 #define DROPS (sizeof(drops) / sizeof(drops[0]))
@@ -191,8 +200,7 @@ void report_progress(const struct run *r, double elapsed, double interval, struc
 		       "b/s");
 		fprintf(f, "  %s rx %s %s tx %s %s", p->name, rx, rxb, tx, txb);
 		for (size_t d = 0; d < DROPS; d++)
-			if (drop_of(&t, d) > drop_of(&last[i], d) &&
-			    strcmp(drops[d].key, "tx_unsent") != 0)
+			if (drop_of(&t, d) > drop_of(&last[i], d) && !drops[d].at_end)
 				fprintf(f, " %s %llu", drops[d].key,
 					(unsigned long long)(drop_of(&t, d) -
 							     drop_of(&last[i], d)));

@@ -57,7 +57,7 @@ void run_finish(struct run *r);
 struct port_totals {
 	uint64_t rx_packets, rx_bytes, tx_packets, tx_bytes;
 	/* drops of the way in: the kernel's count, then ours */
-	uint64_t rx_ring_full, rx_no_frame, rx_too_long, rx_refused;
+	uint64_t rx_ring_full, rx_no_frame, rx_too_long, rx_refused, rx_unread;
 	/* drops of the way out */
 	uint64_t tx_invalid, tx_too_big, tx_too_short, tx_stall, tx_device, tx_unsent;
 	/* system calls */

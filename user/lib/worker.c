@@ -18,6 +18,12 @@
 #define DRAIN_MS 200U
 #define WATCH	 1024U /* passes between two looks at TX that may stand still */
 
+#define DRAIN_MOST_MS 2000U /* should an XSKMAP that is not ours go on feeding us */
+
+struct drain {
+	uint64_t idle_end_ms, end_ms;
+};
+
 static uint32_t pass(struct xdpath_worker *w, xdpath_round_fn round, void *ctx)
 {
 	uint32_t got = 0;
@@ -85,22 +91,31 @@ static bool all_sent(const struct xdpath_worker *w)
 	return true;
 }
 
-/* After a stop is asked for: finish what is in the rings, bounded. */
-static bool drained(struct xdpath_worker *w, uint32_t got, uint64_t *deadline)
+/*
+ * After a stop is asked for: finish what is in the rings. Nothing new comes in, so whoever still
+ * makes progress may go on, however slow the machine; who makes none has DRAIN_MS.
+ */
+static bool drained(struct xdpath_worker *w, uint32_t got, struct drain *d)
 {
-	if (!w->stopping) {
-		w->stopping = true;
-		*deadline = xdpath_now_ms() + DRAIN_MS;
-		return false;
-	}
-	return (got == 0 && all_sent(w)) || xdpath_now_ms() >= *deadline;
+	uint64_t now;
+
+	if (got == 0 && w->stopping && all_sent(w))
+		return true;
+	now = xdpath_now_ms();
+	if (!w->stopping)
+		d->end_ms = now + DRAIN_MOST_MS;
+	if (!w->stopping || got)
+		d->idle_end_ms = now + DRAIN_MS;
+	w->stopping = true;
+	return now >= d->idle_end_ms || now >= d->end_ms;
 }
 
 static void *worker_main(void *arg)
 {
 	struct xdpath_worker *w = arg;
 	struct xdpath_datapath *dp = w->dp;
-	uint64_t deadline = 0, one = 1;
+	struct drain drain = {0};
+	uint64_t one = 1;
 	uint32_t got, generation;
 
 	prctl(PR_SET_TIMERSLACK, 1UL); /* a timed sleep ends when it was asked to */
@@ -116,7 +131,7 @@ static void *worker_main(void *arg)
 				break;
 		}
 		if (__atomic_load_n(&dp->stop, __ATOMIC_ACQUIRE)) {
-			if (drained(w, got, &deadline))
+			if (drained(w, got, &drain))
 				break;
 			continue;
 		}
