@@ -16,7 +16,7 @@ verdict() { program ".steering.verdicts.$1.packets"; }
 # N frames to b0, of 16 flows so that each queue has some.
 send() { on "$HA" "${XDPATH[@]}" source a0 -c "$1" --rate 20k --flows 16 --dst-mac "$dst" --quiet; }
 arrived() { # N: all that was sent is counted
-	[ "$(program '.steering.verdicts | .to_socket.packets + .no_socket.packets')" = "$1" ]
+	[ "$(program '.steering.verdicts | .xsk.packets + .no_socket.packets')" = "$1" ]
 }
 # What exactly is said is no concern of the test.
 does() { # NAME CMD...
@@ -208,14 +208,14 @@ share() { # FIRST-TO-START FIRST-TO-END HOW ARGS
 	id=$(program .id)
 	send 400
 	within 3 arrived 400 || fail "$what: 400 frames" "$(xd status b0)"
-	is "$what: all to sockets" "$(verdict to_socket)" 400
+	is "$what: all to sockets" "$(verdict xsk)" 400
 	xd_stop "$first" "$how" 2>/dev/null
 	within 3 one_queue || fail "$what: its slot is empty" "$(xd status b0)"
 	send 400
 	within 3 arrived 800 || fail "$what: 400 more" "$(xd status b0)"
-	num "$what: the other goes on" "$(verdict to_socket)" -gt 400
+	num "$what: the other goes on" "$(verdict xsk)" -gt 400
 	is "$what: by the same program" "$(program .id)" "$id"
-	total=$(verdict to_socket)
+	total=$(verdict xsk)
 	xd_stop "$other"
 	ended_well "$what: the other" "$other"
 	if [ "$how" != KILL ]; then # who still tells what it had

@@ -11,9 +11,8 @@
 
 #include "inspect.h"
 
-static const char *const verdict_key[XDPATH_V_COUNT] = {"to_socket", "no_socket", "kept",
-							"passed",    "dropped",	  "sent_back",
-							"redirected"};
+const char *const verdict_key[XDPATH_V_COUNT] = {"xsk",	 "no_socket", "kept",	 "pass",
+						 "drop", "tx",	      "redirect"};
 static const char *const verdict_text[XDPATH_V_COUNT] = {
 	"to sockets",
 	"no socket on the queue: to the kernel",

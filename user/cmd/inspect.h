@@ -32,6 +32,9 @@ struct inspect {
 /* 0 or -errno with diag filled (no such device). */
 int inspect_port(struct inspect *in, const char *name, struct xdpath_diag *diag);
 
+/* What became of a frame: its name in JSON, the words of the rules. */
+extern const char *const verdict_key[XDPATH_V_COUNT];
+
 /* A label and its value, aligned. */
 void row(const char *label, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 void print_programs(const struct inspect *in);

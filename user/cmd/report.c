@@ -272,8 +272,6 @@ static json_t *json_port(const struct run *r, uint32_t i)
 {
 	const struct xdpath_prog *g = xdpath_datapath_prog(r->dp, i);
 	struct xdpath_verdict_count v[XDPATH_V_COUNT] = {0};
-	static const char *const verdicts[XDPATH_V_COUNT] = {"xsk",  "no_socket", "kept",    "pass",
-							     "drop", "tx",	  "redirect"};
 	json_t *o = json_object(), *d = json_object(), *s = json_object();
 	struct port_totals t;
 
@@ -299,7 +297,7 @@ static json_t *json_port(const struct run *r, uint32_t i)
 		json_t *p = json_object();
 
 		for (int k = 0; k < XDPATH_V_COUNT; k++)
-			json_object_set_new(p, verdicts[k], json_u64(v[k].packets));
+			json_object_set_new(p, verdict_key[k], json_u64(v[k].packets));
 		json_object_set_new(o, "program_packets", p);
 	}
 	return o;
