@@ -18,6 +18,7 @@
 
 #include <net/if.h>
 
+#include "clock.h"
 #include "own_program.h"
 
 /* ---- swapping ---- */
@@ -64,7 +65,7 @@ static void test_swap_is_atomic(void **state)
 	static struct load load_of[2];
 	pthread_t thread[2];
 	bool stop = false;
-	uint64_t decided[2];
+	uint64_t decided[2], began, took;
 
 	(void)state;
 	need_kernel();
@@ -89,16 +90,18 @@ static void test_swap_is_atomic(void **state)
 			udp(&load_of[w].frame[i], 1000 + (unsigned int)i, 10);
 		assert_int_equal(pthread_create(&thread[w], NULL, send_frames, &load_of[w]), 0);
 	}
-	for (uint32_t i = 1; i <= swaps; i++) {
+	began = xdpath_now_ms();
+	for (uint32_t i = 1; i <= swaps; i++)
 		assert_int_equal(xdpath_steer_set(prog_id, &set_of[i % 2], &diag), 0);
-	}
+	took = xdpath_now_ms() - began;
 	stop = true;
 	for (int w = 0; w < 2; w++)
 		assert_int_equal(pthread_join(thread[w], NULL), 0);
 	for (int v = 0; v < 2; v++)
 		decided[v] = statistic(v ? XDPATH_V_TX : XDPATH_V_DROP);
-	print_message("# %u swaps, %llu packets dropped, %llu sent back\n", swaps,
-		      (unsigned long long)decided[0], (unsigned long long)decided[1]);
+	print_message("# %u swaps in %llu ms, %llu packets dropped, %llu sent back\n", swaps,
+		      (unsigned long long)took, (unsigned long long)decided[0],
+		      (unsigned long long)decided[1]);
 	assert_int_equal(load_of[0].mixed + load_of[1].mixed, 0);
 	assert_int_equal(statistic(XDPATH_V_PASS) + statistic(XDPATH_V_KEPT), 0);
 	assert_int_equal(statistic(XDPATH_V_COPIED) + statistic(XDPATH_V_UNCOPIED), decided[0]);
