@@ -146,12 +146,16 @@ __noinline int xp_filter(struct xdp_md *ctx, __u32 from)
 {
 	register int found asm("r0");
 
+	/* The verifier knows that the jump is taken: what it jumps over goes at once. Jumps to the
+	 * next instruction would be taken out one by one, each time with a pass over the program.
+	 */
 	asm volatile("%0 = %1\n\t"
+		     "if %0 >= %1 goto +%2\n\t"
 		     ".rept %2\n\t"
 		     "goto +0\n\t"
 		     ".endr"
 		     : "=r"(found)
-		     : "i"(XDPATH_FILTER_MAGIC), "i"(XDPATH_FILTER_INSNS - 1), "r"(ctx), "r"(from)
+		     : "i"(XDPATH_FILTER_MAGIC), "i"(XDPATH_FILTER_INSNS - 2), "r"(ctx), "r"(from)
 		     : "memory");
 	return found;
 }

@@ -55,7 +55,8 @@ static void make_object(void)
 	o->before[2] = insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	o->head = insn(BPF_ALU | BPF_MOV | BPF_X, 2, 2, 0, 0);
 	o->magic = insn(BPF_ALU64 | BPF_MOV | BPF_K, 0, 0, 0, XDPATH_FILTER_MAGIC);
-	for (uint32_t i = 0; i < ROOM; i++)
+	o->room[0] = insn(BPF_JMP | BPF_JGE | BPF_K, 0, 0, ROOM - 1, XDPATH_FILTER_MAGIC);
+	for (uint32_t i = 1; i < ROOM; i++)
 		o->room[i] = insn(BPF_JMP | BPF_JA, 0, 0, 0, 0);
 	o->tail[1] = insn(BPF_JMP | BPF_EXIT, 0, 0, 0, 0);
 	o->sym[1] = (Elf64_Sym){1, ELF64_ST_INFO(STB_LOCAL, STT_FUNC), 0, 1, 0, at};

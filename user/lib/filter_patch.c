@@ -62,6 +62,13 @@ static bool is_free(const struct bpf_insn *in)
 	return !memcmp(in, &jump_to_next, INSN_SIZE);
 }
 
+/* The first of them, in an object as it was built: it jumps over the others. Another jump than
+ * ours, so that nothing is written twice. */
+static bool is_skip(const struct bpf_insn *in)
+{
+	return in->code == (BPF_JMP | BPF_JGE | BPF_K) && in->imm == XDPATH_FILTER_MAGIC;
+}
+
 static bool is_magic(const struct bpf_insn *in)
 {
 	return in->imm == XDPATH_FILTER_MAGIC && in->dst_reg == BPF_REG_0 &&
@@ -110,7 +117,7 @@ static int find_free(const void *image, size_t size, uint64_t *at, uint32_t *roo
 	}
 	for (i = magic + 1; i < n; i++) {
 		memcpy(&in, (const char *)image + *at + i * INSN_SIZE, INSN_SIZE);
-		if (!is_free(&in))
+		if (!is_free(&in) && !(i == magic + 1 && is_skip(&in)))
 			break;
 		*room = (uint32_t)(i - magic);
 	}
