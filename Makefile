@@ -30,7 +30,7 @@ LIB_LIBS := libbpf libxdp libmnl libpcap libelf
 CMD_LIBS := jansson
 
 WARN := -Wall -Wextra -Wshadow -Wstrict-prototypes -Wmissing-prototypes -Werror
-CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser/lib -I$(B)/skel
+CPPFLAGS += -D_GNU_SOURCE -Iinclude -Iuser/lib -Iuser/bench -I$(B)/skel
 CFLAGS ?= -O2 -g
 ALL_CFLAGS = -std=gnu11 $(WARN) -fPIC -fvisibility=hidden -fno-strict-aliasing -pthread \
 	$(CFLAGS) $(if $(SAN),-fsanitize=$(SAN) -fno-sanitize-recover=all -fno-omit-frame-pointer) \
@@ -41,7 +41,7 @@ BPF_CFLAGS := -g -O2 -target bpf -mcpu=v3 -Wall -Wextra -Werror -fno-strict-alia
 	-I/usr/include/$(shell $(CC) -print-multiarch 2>/dev/null)
 
 LIB_SRC := $(wildcard user/lib/*.c)
-CMD_SRC := $(wildcard user/cmd/*.c)
+CMD_SRC := $(wildcard user/cmd/*.c) $(wildcard user/bench/*.c)
 BPF_SRC := $(wildcard bpf/*.bpf.c)
 UNIT_SRC := $(wildcard tests/unit/*.c)
 BENCH_SRC := $(filter-out %.bpf.c,$(wildcard tests/bench/*.c))
@@ -58,7 +58,7 @@ CONF_OBJ := $(CONF_SRC:%.c=$(B)/%.o)
 CONF_BIN := $(B)/tests/conf/conf
 HEADERS := $(wildcard include/xdpath/*.h)
 
-.PHONY: all help deps check check-unit check-netns conformance check-vm vm-run vm-shell check-long ci demo bench install uninstall fmt lint clean
+.PHONY: all help deps check check-unit check-netns conformance check-vm vm-run vm-shell check-long ci demo bench experiments install uninstall fmt lint clean
 .DEFAULT_GOAL := all
 
 all: $(B)/xdpath $(B)/libxdpath.a $(B)/libxdpath.so $(B)/xdpath.pc $(BPF_OBJ) $(SKEL) ## build everything into build/
@@ -124,6 +124,11 @@ $(B)/tests/unit/%: $(B)/tests/unit/%.o $(filter-out %/main.o,$(CMD_OBJ)) $(B)/li
 $(B)/tests/bench/%: $(B)/tests/bench/%.o $(B)/libxdpath.a
 	$(call say,LD,$@)
 	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $$($(PKG_CONFIG) --libs $(LIB_LIBS)) -lm
+
+# the instrument's own cost: its objects without the command
+$(B)/tests/bench/instrument: $(B)/tests/bench/instrument.o $(filter-out %/main.o,$(CMD_OBJ)) $(B)/libxdpath.a
+	$(call say,LD,$@)
+	$(Q)$(CC) $(ALL_LDFLAGS) -o $@ $^ $$($(PKG_CONFIG) --libs $(LIB_LIBS) $(CMD_LIBS)) -lm
 
 # what xdpath is compared with: our library is not even offered to the linker
 $(B)/tests/bench/bare $(B)/tests/bench/bare_deep $(B)/tests/bench/rtt: $(B)/tests/bench/%: $(B)/tests/bench/%.o
@@ -222,6 +227,10 @@ demo: deps ## install, build, carry real traffic through `xdpath forward` over v
 bench: all $(BENCH_BIN) ## cycles per packet, and forward under backlog (as root)
 	$(Q)B=$(B) tests/bench/run.sh
 
+experiments: all ## the seeds' tables on this machine, in short form (as root)
+	$(Q)B=$(B) tests/bench/experiments.sh >$(B)/experiments.md || { cat $(B)/experiments.md; exit 1; }
+	$(Q)cat $(B)/experiments.md
+
 # ---- the rest -------------------------------------------------------------------------------------
 
 install: all ## into PREFIX (/usr/local), under DESTDIR
@@ -243,7 +252,7 @@ uninstall: ## what install put there
 		$(DESTDIR)$(PREFIX)/lib/bpf/xdpath_steer.bpf.o
 	rm -rf $(DESTDIR)$(PREFIX)/include/xdpath
 
-C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/conf/*.[ch] tests/bench/*.[ch] tests/fuzz/*.c docs/examples/*.c)
+C_FILES = $(HEADERS) $(wildcard user/lib/*.[ch] user/cmd/*.[ch] user/bench/*.[ch] bpf/*.[ch] tests/unit/*.[ch] tests/conf/*.[ch] tests/bench/*.[ch] tests/fuzz/*.c docs/examples/*.c)
 SH_FILES = $(wildcard tools/*.sh tools/xdpath-lab tests/*.sh tests/netns/*.sh tests/bench/*.sh tests/vm/*.sh tests/vm/lab tests/vm/init .ci/run)
 
 fmt: ## clang-format in place
@@ -253,9 +262,9 @@ lint: deps-lint $(SKEL) ## clang-format, clang-tidy, cppcheck, shellcheck: clean
 	$(Q)clang-format --dry-run -Werror $(C_FILES)
 	$(Q)shellcheck -x $(SH_FILES)
 	$(Q)printf '%s\n' $(LIB_SRC) $(CMD_SRC) | xargs -P 2 -n 4 sh -c 'clang-tidy --quiet "$$@" -- \
-		-D_GNU_SOURCE -Iinclude -Iuser/lib -isystem $(B)/skel -std=gnu11 -pthread 2>/dev/null' tidy
+		-D_GNU_SOURCE -Iinclude -Iuser/lib -Iuser/bench -isystem $(B)/skel -std=gnu11 -pthread 2>/dev/null' tidy
 	$(Q)cppcheck --quiet --error-exitcode=1 --inline-suppr --enable=warning,performance,portability \
-		--suppress=missingIncludeSystem -Iinclude -Iuser/lib user/lib user/cmd
+		--suppress=missingIncludeSystem -Iinclude -Iuser/lib -Iuser/bench user/lib user/cmd user/bench
 
 clean: ## remove build/
 	rm -rf build

@@ -167,13 +167,15 @@ static int read_cpus(const char *verb, const struct option_def *o, const char *v
 static int read_number(const char *verb, const struct option_def *o, const char *value,
 		       uint64_t most, uint64_t *out)
 {
-	char *end;
+	char *end, cure[64];
 
 	errno = 0;
 	*out = strtoull(value, &end, 10);
-	if (!isdigit((unsigned char)value[0]) || *end || errno || *out == 0 || *out > most)
-		return bad_value(verb, o, value, "give a whole number from 1 up");
-	return 0;
+	if (isdigit((unsigned char)value[0]) && !*end && !errno && *out && *out <= most)
+		return 0;
+	snprintf(cure, sizeof(cure), "give a whole number from 1 to %llu",
+		 (unsigned long long)most);
+	return bad_value(verb, o, value, cure);
 }
 
 static int read_seconds(const char *verb, const struct option_def *o, const char *value,
@@ -245,6 +247,15 @@ static int read_rules(const char *verb, const char *path, struct args *a)
 	return err ? fail_diag(verb, &d, err) : 0;
 }
 
+static int read_knob(const char *verb, const char *value, struct args *a)
+{
+	if (a->tune.nknobs == TUNE_ARGS_KNOBS)
+		return fail(verb, EXIT_USAGE, "--knob %.60s: one too many; at most %d at once",
+			    value, TUNE_ARGS_KNOBS);
+	a->tune.knob[a->tune.nknobs++] = value;
+	return 0;
+}
+
 static int read_engine(const char *verb, const struct option_def *o, const char *value,
 		       struct args *a)
 {
@@ -290,6 +301,7 @@ static int take_option(const char *verb, const struct option_def *o, const char 
 	case K_RULE: return read_rule(verb, value, a);
 	case K_RULES: return read_rules(verb, value, a);
 	case K_ENGINE: return read_engine(verb, o, value, a);
+	case K_KNOB: return read_knob(verb, value, a);
 	}
 	return 0;
 }
@@ -312,9 +324,7 @@ static int no_verb(const char *name)
 	return fail(
 		NULL, EXIT_USAGE,
 		"%.40s: no such verb; use one of probe, attach, detach, status, steer, forward, "
-		"reflect, sink, source "
-		"(`xdpath "
-		"help`)",
+		"reflect, sink, source, serve, bench, tune (`xdpath help`)",
 		name);
 }
 
@@ -422,6 +432,7 @@ static int parse(const struct verb *v, int argc, char **argv, struct args *a)
 	a->interval = -1;
 	err = load_etc(v->name, a);
 	make_getopt(v, lo, letters);
+	optind = 0; /* from the start: tune has a second command line */
 	opterr = 0;
 	while (!err && (c = getopt_long(argc, argv, letters, lo, NULL)) != -1) {
 		if (c == ':')
@@ -441,6 +452,13 @@ static int parse(const struct verb *v, int argc, char **argv, struct args *a)
 		err = o ? take_option(v->name, o, optarg, a) : 0;
 	}
 	return err ? err : take_devices(v, argc, argv, a);
+}
+
+int cli_parse(int argc, char **argv, struct args *a)
+{
+	const struct verb *v = find_verb(argv[0]);
+
+	return v ? parse(v, argc, argv, a) : no_verb(argv[0]);
 }
 
 int cli_main(int argc, char **argv)

@@ -12,6 +12,8 @@
 
 #include <xdpath/xdpath.h>
 
+#include "bench_args.h"
+
 enum exit_code { EXIT_DONE = 0, EXIT_FAILED = 1, EXIT_USAGE = 2, EXIT_MISSING = 3 };
 
 #define VERB(n) (1u << (n))
@@ -25,10 +27,22 @@ enum verb_id {
 	V_REFLECT,
 	V_SINK,
 	V_SOURCE,
+	V_SERVE,
+	V_BENCH,
+	V_TUNE,
 	V_COUNT
 };
 
 enum engine { ENGINE_XSK = 0, ENGINE_LIVE = 1 };
+
+#define TUNE_ARGS_KNOBS 8
+
+struct tune_args {
+	const char *knob[TUNE_ARGS_KNOBS]; /* "KEY=V1,V2" */
+	uint32_t nknobs;
+	bool factorial;
+	const char *goal, *preset, *resume, *winners;
+};
 
 struct args {
 	const char *dev[2]; /* positional */
@@ -69,6 +83,9 @@ struct args {
 	const char *size, *rate, *dst_mac, *src, *dst, *sport, *dport, *vlan;
 	uint32_t flows;
 	enum engine engine;
+	/* bench, serve */
+	struct bench_args bench;
+	struct tune_args tune;
 };
 
 #define VERB_WORDS 99
@@ -92,6 +109,9 @@ int fail(const char *verb, enum exit_code code, const char *fmt, ...)
 int fail_diag(const char *verb, const struct xdpath_diag *d, int err);
 
 int cli_main(int argc, char **argv);
+/* A command line within one, argv[0] the verb: 0, an exit code, or -1 when help was asked for and
+ * given. */
+int cli_parse(int argc, char **argv, struct args *a);
 
 int cmd_probe(const struct args *a);
 int cmd_attach(const struct args *a);
@@ -102,5 +122,8 @@ int cmd_forward(const struct args *a);
 int cmd_reflect(const struct args *a);
 int cmd_sink(const struct args *a);
 int cmd_source(const struct args *a);
+int cmd_serve(const struct args *a);
+int cmd_bench(const struct args *a);
+int cmd_tune(const struct args *a);
 
 #endif

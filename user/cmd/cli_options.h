@@ -22,6 +22,7 @@ enum kind {
 	K_RULES,
 	K_TEXT,
 	K_ENGINE,
+	K_KNOB,
 	K_VERBOSE
 };
 

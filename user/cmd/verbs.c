@@ -37,4 +37,16 @@ const struct verb verbs[V_COUNT] = {
 	 "xdpath source eth1 --dst-mac 02:00:00:00:00:02 --rate 100k -c 1000000\n"
 	 "  xdpath source eth1 --engine live --size 60 --flows 16 --duration 5",
 	 1, 1, cmd_source},
+	{"serve", V_SERVE, "serve DEV", "the far end of a measurement",
+	 "xdpath serve eth1\n  xdpath serve eth1 --port 5000 --duration 600", 1, 1, cmd_serve},
+	{"bench", V_BENCH, "bench rr|stream DEV PEER (or --lab)",
+	 "measure against a serve at the address PEER",
+	 "xdpath bench rr eth1 192.0.2.1 -n 200 -r 1400,1\n"
+	 "  xdpath bench stream --lab -n 60 -m 64 --engine udp",
+	 1, VERB_WORDS, cmd_bench},
+	{"tune", V_TUNE, "tune --knob KEY=V1,V2 ... -- bench rr|stream ...",
+	 "which value of a knob wins here, and is it sure",
+	 "xdpath tune --knob rx.batch=64,16,256 --lab -- bench rr -n 20\n"
+	 "  xdpath tune --preset seeds-rr --lab",
+	 0, VERB_WORDS, cmd_tune},
 };
