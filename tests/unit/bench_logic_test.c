@@ -170,6 +170,7 @@ static void a_stall_is_paid_for_by_all_it_held_up(void **state)
 		null_turn(&client);
 	for (from = xdpath_now_ms(); xdpath_now_ms() - from < 20;)
 		turns(1);
+	turns(100);
 	drain();
 	for (uint32_t b = hist_bucket(2000000); b < HIST_BUCKETS; b++) {
 		slow += tl->latency.count[b];
@@ -177,11 +178,13 @@ static void a_stall_is_paid_for_by_all_it_held_up(void **state)
 	}
 	assert_true(tl->latency.total >= 800);
 	assert_true(slow >= 450); /* all but those due in the last 2 ms */
-	assert_true(slow_service <= WINDOW + 32);
+	assert_true(slow_service <
+		    slow / 2); /* a window, and one for each stall of the test itself */
 	assert_true(tl->latency.max >= 48000000);
 	null_close(&client, &server);
 }
 
+/* All that was due by a moment has gone soon after it, and nothing that was due later. */
 static void open_loop_keeps_its_rate(void **state)
 {
 	static const enum test_arrival kinds[] = {ARRIVAL_EVEN, ARRIVAL_BURST};
@@ -195,21 +198,22 @@ static void open_loop_keeps_its_rate(void **state)
 					 .rate = 20000,
 					 .arrival = kinds[i],
 					 .burst = 10};
-		uint64_t from, ns, last = 0;
+		uint64_t from, begin, due, until;
 		struct test_count c, s;
 
 		assert_int_equal(null_open(&client, &server, &spec), 0);
 		test_set_phase(client.t, PHASE_GO);
 		null_turn(&client);
-		for (from = xdpath_now_ns(); (ns = xdpath_now_ns() - from) < 100000000; last = ns)
+		begin = client.t->lane[0].begin;
+		for (from = xdpath_now_ms(); xdpath_now_ms() - from < 100;)
 			turns(1);
+		due = ticks_to_ns(ticks_now() - begin) / 50000;
+		turns(100); /* also what a stall of this loop held up */
+		until = ticks_to_ns(ticks_now() - begin) / 50000;
 		drain();
 		counts(&c, &s);
-		/* due by the last turn's begin, but for a burst; a preempted loop may have ended
-		 * late */
-		assert_in_range(c.msgs_in, 20000 * last / 1000000000 - 20,
-				20000 * (ns + 100000000) / 1000000000);
 		assert_true(c.msgs_in == c.msgs_out);
+		assert_in_range(c.msgs_in, due - 1, until + 10);
 		null_close(&client, &server);
 	}
 }

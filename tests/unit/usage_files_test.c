@@ -114,6 +114,7 @@ static void interrupts_of_a_device(void **state)
 	    " 25:         10         20  PCI-MSI 2 edge  eth1-TxRx-0\n"
 	    " 26:        100        200  PCI-MSI 3 edge  eth10-TxRx-0\n"
 	    " 27:       1000       2000  PCI-MSIX-0000:00:05.0 1-edge  virtio2-input.0\n"
+	    " 29:     100000     200000  PCI-MSI 6 edge  veth1-rx\n"
 	    " 28:      10000      20000  PCI-MSI 5 edge  other\n"
 	    "LOC:    7000000    7000000  Local timer interrupts\n"
 	    "ERR:          0\n");
