@@ -415,6 +415,60 @@ static void frames_of_noise_are_refused_or_bounded(void **state)
 	}
 }
 
+/* ---- layout ---- */
+
+struct part {
+	const void *at;
+	size_t size;
+	uint32_t owner;
+};
+
+static bool share_a_line(const struct part *a, const struct part *b)
+{
+	uintptr_t first[2] = {(uintptr_t)a->at / XDPATH_CACHELINE,
+			      (uintptr_t)b->at / XDPATH_CACHELINE};
+	uintptr_t last[2] = {((uintptr_t)a->at + a->size - 1) / XDPATH_CACHELINE,
+			     ((uintptr_t)b->at + b->size - 1) / XDPATH_CACHELINE};
+
+	return first[0] <= last[1] && first[1] <= last[0];
+}
+
+/* Whatever a lane writes while it runs lies on cache lines that no other lane, and not the control
+ * thread, writes; a flow's state belongs to one lane, and is on lines of its own. */
+static void no_line_of_one_lane_is_anothers(void **state)
+{
+	struct test_spec spec = {.kind = TEST_RR, .flows = 60, .req = 64, .rsp = 64};
+	struct engine e = {.path = {.family = AF_INET, .mtu = 1500, .flows = 60, .lanes = 4}};
+	struct part p[4 * 5 + 2 * 60 + 1];
+	struct test_end *t;
+	uint32_t n = 0;
+
+	(void)state;
+	assert_non_null(lanes_alloc(&e));
+	e.path.is_server = false;
+	assert_int_equal(test_open(&t, &e, &spec, 1, -1), 0);
+	for (uint32_t i = 0; i < 4; i++) {
+		struct test_lane *l = &t->lane[i];
+
+		p[n++] = (struct part){&e.lane[i], sizeof(e.lane[i]), i};
+		p[n++] = (struct part){l, sizeof(*l), i};
+		p[n++] = (struct part){l->q.e, (l->q.mask + 1) * sizeof(*l->q.e), i};
+		p[n++] = (struct part){l->own, 60 * sizeof(*l->own), i};
+		p[n++] = (struct part){l->in, 60 * sizeof(*l->in), i};
+	}
+	for (uint32_t f = 0; f < 60; f++) {
+		p[n++] = (struct part){&t->flow[f], sizeof(t->flow[f]), 100 + f};
+		p[n++] = (struct part){t->flow[f].slot, sizeof(*t->flow[f].slot), 100 + f};
+	}
+	p[n++] = (struct part){&t->phase, sizeof(t->phase), 1000};
+	for (uint32_t i = 0; i < n; i++)
+		for (uint32_t j = 0; j < i; j++)
+			assert_false(p[i].owner != p[j].owner && share_a_line(&p[i], &p[j]));
+	assert_int_equal(sizeof(struct lane_counters) % XDPATH_CACHELINE, 0);
+	test_close(t);
+	free(e.lane);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -428,6 +482,7 @@ int main(void)
 		cmocka_unit_test(what_is_not_ours_is_left_alone),
 		cmocka_unit_test(frames_are_right_and_understood_by_the_other_end),
 		cmocka_unit_test(frames_of_noise_are_refused_or_bounded),
+		cmocka_unit_test(no_line_of_one_lane_is_anothers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
