@@ -27,6 +27,7 @@ run() {
 }
 
 run "rings in memory" "$B/tests/bench/ring"
+run "the instrument's own cost" "$B/tests/bench/instrument"
 run "rules" "$B/tests/bench/steer"
 run "forward under backlog" bash tests/bench/forward.sh
 run "paired with the bare rings and with peers" python3 tests/bench/pairs.py
