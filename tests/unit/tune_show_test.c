@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <unistd.h>
 
 #include <cmocka.h>
 
@@ -145,13 +146,48 @@ static void test_json(void **state)
 	free(text);
 }
 
+/* One file, nothing from outside, what the user gave is escaped; one that cannot be written is
+ * told, and the text has been printed all the same. */
+static void test_html(void **state)
+{
+	struct tune_plan p = plan_of("rx.batch=64,16", "throughput,p50");
+	struct model m = {.noise = 0.05, .worth = half_more};
+	char path[] = "/tmp/tune_html.XXXXXX", page[65536];
+	int fd = mkstemp(path);
+	ssize_t n;
+
+	(void)state;
+	assert_true(fd >= 0);
+	p.html = path;
+	p.what = "<script> & co";
+	free(printed(&p, &m, 0));
+	n = read(fd, page, sizeof(page) - 1);
+	close(fd);
+	unlink(path);
+	assert_in_range(n, 2000, sizeof(page) - 2);
+	page[n] = '\0';
+	has(page, "&lt;script&gt; &amp; co");
+	has(page, "rx.batch=16");
+	has(page, "p50");
+	has(page, "</html>");
+	assert_null(strstr(page, "<script"));
+	assert_null(strstr(page, "src="));
+	p.html = "/nonexistent/page.html";
+	m = (struct model){.noise = 0.05, .worth = half_more};
+	{
+		char *text = printed(&p, &m, -ENOENT);
+
+		has(text, "tune: 2 settings");
+		free(text);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_failed_run),
-		cmocka_unit_test(test_text),
-		cmocka_unit_test(test_long_text),
-		cmocka_unit_test(test_json),
+		cmocka_unit_test(test_failed_run), cmocka_unit_test(test_text),
+		cmocka_unit_test(test_long_text),  cmocka_unit_test(test_json),
+		cmocka_unit_test(test_html),
 	};
 
 	return cmocka_run_group_tests_name("tune_show", tests, NULL, NULL);

@@ -112,6 +112,9 @@ int tune_run(const struct tune_plan *plan, const struct tune_calls *calls, FILE 
 		else
 			tune_text(&r, out);
 	}
+	if (r.blocks && p.html && !shown && (shown = tune_html(&r, p.html)))
+		xdpath_fail(&why, XDPATH_R_REFUSED, -shown, "--html %s: %s; give another file",
+			    p.html, strerror(-shown));
 	if (!err && p.winners)
 		shown = shown ? shown : tune_write_winners(&r, p.winners, &why);
 	tune_result_free(&r);

@@ -57,6 +57,7 @@ struct tune_plan {
 	const char *unit;   /* of throughput: "bit/s", "transactions/s"; NULL: "1/s" */
 	const char *resume; /* a file: samples are kept there and taken from there; NULL none */
 	const char *winners; /* a file: KEY = VALUE of what won; NULL none */
+	const char *html;    /* a file for plots and text; NULL none */
 	bool json;
 };
 
@@ -131,6 +132,7 @@ int tune_measure(const struct tune_plan *plan, const struct tune_calls *calls,
 void tune_result_free(struct tune_result *r);
 void tune_text(const struct tune_result *r, FILE *f);
 json_t *tune_json(const struct tune_result *r);
+int tune_html(const struct tune_result *r, const char *path); /* 0 or -errno */
 int tune_write_winners(const struct tune_result *r, const char *path, struct xdpath_diag *d);
 /* The value of knob k that won, with the comparison that shows it; NULL: no difference found. */
 const char *tune_winner(const struct tune_result *r, uint32_t k,

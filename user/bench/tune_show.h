@@ -14,6 +14,8 @@ struct tune_level {
 	struct interval i;
 };
 struct tune_level tune_level_of(const struct tune_result *r, uint32_t s, enum tune_goal g);
+/* "transactions/s", "us" */
+const char *tune_unit(const struct tune_result *r, enum tune_goal g);
 const char *tune_verdict_name(enum tune_verdict v); /* "better", "no difference" */
 
 #endif

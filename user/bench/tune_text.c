@@ -40,7 +40,7 @@ struct tune_level tune_level_of(const struct tune_result *r, uint32_t s, enum tu
 	return v;
 }
 
-static const char *unit_of(const struct tune_result *r, enum tune_goal g)
+const char *tune_unit(const struct tune_result *r, enum tune_goal g)
 {
 	switch (g) {
 	case TUNE_THROUGHPUT: return r->plan->unit;
@@ -86,7 +86,7 @@ static void add_comparison(struct grid *g, const struct tune_result *r,
 
 static void add_head(struct grid *g, const struct tune_result *r, enum tune_goal goal)
 {
-	grid_row(g, "%s, %s", tune_goal_name(goal), unit_of(r, goal));
+	grid_row(g, "%s, %s", tune_goal_name(goal), tune_unit(r, goal));
 	grid_add(g, "median");
 	grid_add(g, "95 %% of it");
 	grid_add(g, "against");

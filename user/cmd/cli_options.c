@@ -108,7 +108,7 @@ const struct option_def options[] = {
 	{"peer-cpus", 0, "LIST", K_TEXT, AT(bench.peer_cpus), BENCH, "where they run"},
 	{"also-cpus", 0, "LIST", K_TEXT, AT(bench.also_cpus), BENCH,
 	 "a second placement of our workers, in the same tables"},
-	{"html", 0, "FILE", K_TEXT, AT(bench.html), BENCH, "write a report with plots"},
+	{"html", 0, "FILE", K_TEXT, AT(bench.html), BENCH | TUNE, "write a report with plots"},
 	{"port", 0, "N", K_U32, AT(bench.port), BENCH | SERVE,
 	 "control by TCP; the test uses the next one, UDP; default 12866"},
 	{"duration", 0, "SEC", K_SECONDS, AT(duration), RUNS | BENCH | SERVE,

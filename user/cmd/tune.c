@@ -135,6 +135,7 @@ static int make_plan(struct tuning *t, struct tune_plan *p, char *what, size_t s
 	p->blocks = t->a->bench.runs;
 	p->resume = o->resume;
 	p->winners = o->winners;
+	p->html = t->a->bench.html;
 	p->json = t->a->json;
 	return 0;
 }
