@@ -176,7 +176,9 @@ static int next_line(struct server *v, uint32_t ms, json_t **out)
 
 	while (r == 1 && v->w.have == 0)
 		r = watch(v, until);
-	return r < 0 ? r : wire_receive(&v->w, HELLO_MS, out);
+	if (r >= 0)
+		r = wire_receive(&v->w, HELLO_MS, out);
+	return r == -EPROTO ? refuse_line(v, "that is no xdpath bench") : r;
 }
 
 static bool is_command(const json_t *line, const char *what)
@@ -196,7 +198,7 @@ static int hello(struct server *v)
 	int err = next_line(v, HELLO_MS, &line);
 
 	if (err)
-		return err == -EPROTO ? refuse_line(v, "that is no xdpath bench") : err;
+		return err;
 	if (!wire_text(line, "xdpath", kind, sizeof(kind)) || strcmp(kind, "bench") != 0 ||
 	    !wire_u32(line, "protocol", 1, 1000, &protocol) ||
 	    !wire_text(line, "version", version, sizeof(version)))
