@@ -14,6 +14,7 @@ enum msg_kind { MSG_REQUEST = 1, MSG_RESPONSE = 2, MSG_STREAM = 3, MSG_PROBE = 4
 
 #define MSG_SIZE_MAX 65536U /* bytes of payload of a message, all its pieces */
 
+/* Behind 14 + 20 + 8 bytes of a frame it lies on a multiple of 2 only, which its type must say. */
 struct msg_hdr {
 	uint16_t test; /* of this measurement, so that a late datagram of another is told */
 	uint16_t flow;
@@ -21,7 +22,7 @@ struct msg_hdr {
 	uint32_t kind_at; /* kind in the upper 8 bits, offset of this piece (bytes) in the lower 24
 			   */
 	uint32_t len;	  /* bytes of the whole message */
-};
+} __attribute__((packed, aligned(2)));
 
 _Static_assert(sizeof(struct msg_hdr) == 16, "as the seeds' tables count it");
 
