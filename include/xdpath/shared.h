@@ -93,10 +93,9 @@ struct xdpath_copy {
  * Filters in tcpdump syntax are written into the program before it is loaded: over the body of
  * xp_filter(ctx, from), whose first instruction is `r0 = XDPATH_FILTER_MAGIC` and is found by that.
  * It and the XDPATH_FILTER_INSNS - 1 instructions behind it (a jump over all the others, `goto +0`)
- * may be overwritten; r1 is
- * the context, r2 is `from`; r0 at the end (the next instruction is `exit`) is 1 + i for the first
- * of the filters i >= from that matches, 0 for none. Filters are numbered from 0 in the order in
- * which their rules are tried.
+ * may be overwritten; r1 is the context, r2 is `from`; r0 at the end (the next instruction is
+ * `exit`) is 1 + i for the first of the filters i >= from that matches, 0 for none. Filters are
+ * numbered from 0 in the order in which their rules are tried.
  */
 #define XDPATH_FILTER_MAGIC 0x78646670
 #define XDPATH_FILTER_INSNS 4096

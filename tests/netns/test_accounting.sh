@@ -66,6 +66,21 @@ what="MTU 9000, 2 queues"
 to_sink 600 --rate 20k --size 8415-9014 --flows 32
 lab_down
 
+# ---- what is there at the end and wanted no more is counted ------------------------------------------
+
+mode=copy
+quiet_lab
+what="1000 frames for a sink that takes 100"
+xd_up k "$HB" sink b0 --all -c 100
+kill -STOP "${xd_pid[k]}" # all of them wait in the RX ring
+play "$HB" b0 -c 1000 --rate 50k
+kill -CONT "${xd_pid[k]}"
+xd_wait k 10
+ended_well "$what" k
+is "$what: taken, left, lost" "$(j k '.ports[0] | "\(.rx_packets) \(.drops.rx_unread)"') $(($(dropped k) - $(dropped k rx_unread)))" "100 900 0"
+is "$what: b0 received them" "$came" 1000
+lab_down
+
 # ---- what does not fit is dropped, and counted by its reason ----------------------------------------
 
 for mode in copy generic; do

@@ -208,5 +208,30 @@ t "--lab killed: its far host goes with it" within 3 far_gone
 refuses "--lab and a device" 2 "makes its own two hosts" "${XDPATH[@]}" bench rr --lab a0 10.77.0.2
 refuses "a rate without sense" 2 "messages a second" "${XDPATH[@]}" bench rr --lab --rate fast
 refuses "sizes above the limit" 2 "65536" "${XDPATH[@]}" bench rr --lab -r 70000,1
+
+# ---- tune -----------------------------------------------------------------------------------------
+
+tune=("${XDPATH[@]}" tune --knob "rx.batch=64,64" --goal throughput --runs 6 --resume "$TMP/kept"
+	-w "$TMP/won" --html "$TMP/tune.html" --json --lab -- bench rr --time 0.1 --warmup 0.05)
+tuned() { # FILE: the same value twice
+	timeout 100 "${tune[@]}" >"$1" 2>"$1.err"
+}
+runs_kept() { grep -c '"setting"' "$TMP/kept"; }
+t "tune: an experiment" tuned "$TMP/tuned"
+is "tune: its settings, blocks and runs kept" \
+	"$(jq -r '"\(.settings | length) \(.blocks)"' "$TMP/tuned") $(runs_kept)" "2 6 12"
+# by chance a value may win against itself: then both have to say so
+is "tune: the file of winners says what the report does" \
+	"$(grep -c '^[^#].*=' "$TMP/won")" "$(jq '[.winners[] | strings] | length' "$TMP/tuned")"
+num "tune: a page" "$(grep -c '<svg\|</html>' "$TMP/tune.html")" -ge 2
+t "tune: what was kept is gone on with" tuned "$TMP/again"
+is "tune: ... and nothing measured anew" "$(runs_kept) $(jq -c .comparisons "$TMP/again")" \
+	"12 $(jq -c .comparisons "$TMP/tuned")"
+refuses "tune: runs of another engine are not gone on with" 2 "another plan; give another --resume" "${tune[@]}" --engine udp
+refuses "tune: without a knob" 2 "give --knob KEY=V1,V2" "${XDPATH[@]}" tune --lab -- bench rr
+refuses "tune: without a test" 2 "stands behind --" "${XDPATH[@]}" tune --knob rx.batch=64,16
+refuses "tune: an unknown knob" 2 "did you mean rx.batch" "${XDPATH[@]}" tune --knob rx.bacth=1,2 --lab -- bench rr
+refuses "tune: an unknown preset" 2 "give seeds-rr or seeds-stream" "${XDPATH[@]}" tune --preset seeds
+refuses "tune: the bench's own refusal" 2 "65536" "${XDPATH[@]}" tune --knob rx.batch=64,16 --lab -- bench rr -r 70000,1
 lab_down
 finish

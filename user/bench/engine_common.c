@@ -143,23 +143,6 @@ int ports_hold(const struct engine_path *p, int **fds, uint32_t *n, struct xdpat
 
 /* ---- threads -------------------------------------------------------------------------------- */
 
-int lanes_pin(const cpu_set_t *cpus, uint32_t id, pthread_attr_t *attr)
-{
-	int n = cpus ? CPU_COUNT(cpus) : 0, skip;
-	cpu_set_t one;
-
-	if (n == 0)
-		return 0;
-	skip = (int)(id % (uint32_t)n);
-	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, cpus) && skip-- == 0) {
-			CPU_ZERO(&one);
-			CPU_SET(cpu, &one);
-			return -pthread_attr_setaffinity_np(attr, sizeof(one), &one);
-		}
-	return -EINVAL;
-}
-
 static uint64_t wait_ns(const struct lane *l)
 {
 	uint64_t now;
@@ -224,7 +207,7 @@ static int start_lane(struct engine *e, struct lane_threads *t, uint32_t i)
 		return -ENOMEM;
 	*start = (struct lane_start){.t = t, .l = &e->lane[i]};
 	pthread_attr_init(&attr);
-	err = lanes_pin(e->cpus, i, &attr);
+	err = xdpath_thread_pin(e->cpus, i, &attr);
 	if (!err)
 		err = -pthread_create(&t->id[i], &attr, lane_main, start);
 	pthread_attr_destroy(&attr);

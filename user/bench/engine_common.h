@@ -97,8 +97,6 @@ void lanes_close(const struct engine *e, struct lane_threads *t);
 /* e->lane, zeroed, each with its counters in `priv`'s place where size is given. NULL: no memory.
  */
 struct lane *lanes_alloc(struct engine *e);
-/* Pin the attributes' thread to the id'th of the CPUs, in turn; nothing if there are none. */
-int lanes_pin(const cpu_set_t *cpus, uint32_t id, pthread_attr_t *attr);
 /* Whole cache lines, zeroed. */
 void *lines_alloc(size_t bytes);
 

@@ -67,21 +67,6 @@ json_t *record_number(const char *path)
 	return end == line ? NULL : json_integer(v);
 }
 
-static json_t *knobs_to_json(const struct xdpath_knobs *knobs)
-{
-	const struct xdpath_knob *table;
-	json_t *o = json_object();
-	char value[64];
-	size_t n;
-
-	table = xdpath_knob_table(&n);
-	for (size_t i = 0; i < n; i++) {
-		xdpath_knob_print(knobs, &table[i], value, sizeof(value));
-		json_object_set_new(o, table[i].name, json_string(value));
-	}
-	return o;
-}
-
 static json_t *date(void)
 {
 	time_t now = time(NULL);
@@ -130,6 +115,7 @@ json_t *record_host(const char *dev, const struct xdpath_knobs *knobs)
 	record_device(o, dev);
 	record_rules(o);
 	record_load(o);
-	record_put(o, "knobs", knobs ? knobs_to_json(knobs) : NULL, "not used by this engine");
+	record_put(o, "knobs", knobs ? knobs_to_json(knobs, true) : NULL,
+		   "not used by this engine");
 	return o;
 }

@@ -15,6 +15,9 @@
  * ones are null, with the reason beside them. */
 json_t *record_host(const char *dev, const struct xdpath_knobs *knobs);
 
+/* KEY: "VALUE" of all knobs, or of those that are not the default. */
+json_t *knobs_to_json(const struct xdpath_knobs *k, bool all);
+
 /* One end's account as JSON and back (for the session and the report); names are stable, units in
  * them. from: 0 or -EINVAL. */
 json_t *side_to_json(const struct test_side *s);

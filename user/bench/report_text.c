@@ -117,11 +117,9 @@ static void buffer(struct grid *g, uint64_t bytes)
 		grid_add(g, "-1");
 }
 
-/* Placed first where there are several: whose row it is. */
-static void stream_rows(const struct bench_report *b, struct grid *g, bool several)
+/* A new row; where there are several placements, whose it is above it. */
+static void place_row(const struct bench_report *b, struct grid *g, bool several)
 {
-	enum end from = report_sender(b), to = from == LOCAL ? REMOTE : LOCAL;
-	const struct test_result *r = b->run;
 	char place[128];
 
 	if (several) {
@@ -130,6 +128,14 @@ static void stream_rows(const struct bench_report *b, struct grid *g, bool sever
 	}
 	grid_row(g, "%s", "");
 	g->cols = 0;
+}
+
+static void stream_rows(const struct bench_report *b, struct grid *g, bool several)
+{
+	enum end from = report_sender(b), to = from == LOCAL ? REMOTE : LOCAL;
+	const struct test_result *r = b->run;
+
+	place_row(b, g, several);
 	buffer(g, b->nruns ? side_of(r, to)->sock_recv : 0);
 	buffer(g, b->nruns ? side_of(r, from)->sock_send : 0);
 	grid_add(g, "%u", b->spec->size);
@@ -141,14 +147,8 @@ static void stream_rows(const struct bench_report *b, struct grid *g, bool sever
 static void stream_cost(const struct bench_report *b, struct grid *g, bool several)
 {
 	enum end from = report_sender(b), to = from == LOCAL ? REMOTE : LOCAL;
-	char place[128];
 
-	if (several) {
-		placement_text(b, place, sizeof(place));
-		grid_title(g, place);
-	}
-	grid_row(g, "%s", "");
-	g->cols = 0;
+	place_row(b, g, several);
 	/* on one machine there is one figure, which stands with the sender */
 	grid_figure(g, figure_of(b, run_utilisation, same_machine(b) ? LOCAL : from), 0);
 	grid_figure(g, figure_of(b, run_utilisation, same_machine(b) ? REMOTE : to), 0);

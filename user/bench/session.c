@@ -148,7 +148,7 @@ static int setup(struct session *s, const struct session_opts *o, struct xdpath_
 	err = session_ask(s,
 			  json_pack("{s:s, s:o, s:o, s:i, s:i, s:i, s:i, s:i}", "cmd", "setup",
 				    "spec", spec_to_json(&s->x.spec), "knobs",
-				    knobs_to_json(&o->knobs), "mode", (int)o->mode, "worst",
+				    knobs_to_json(&o->knobs, false), "mode", (int)o->mode, "worst",
 				    (int)o->worst, "id", (int)s->x.id, "base", (int)p->client_base,
 				    "mtu", (int)p->mtu),
 			  SESSION_OPEN_MS, &reply, d);

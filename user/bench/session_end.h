@@ -63,8 +63,6 @@ void end_quiet(const struct session_end *x, int most_ms);
 /* spec_json.c: the test as the far end is told it. */
 json_t *spec_to_json(const struct test_spec *s);
 int spec_from_json(const json_t *o, struct test_spec *s); /* 0 or -EPROTO: not within bounds */
-/* Only those that are not the default. */
-json_t *knobs_to_json(const struct xdpath_knobs *k);
 int knobs_from_json(const json_t *o, struct xdpath_knobs *k, struct xdpath_diag *d);
 /* What the caller of either end must not ask for. 0 or -EINVAL with a diagnosis. */
 int spec_check(const struct test_spec *s, struct xdpath_diag *d);

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "internal.h"
+#include "record.h"
 #include "session_end.h"
 #include "wire.h"
 
@@ -76,7 +77,7 @@ int spec_from_json(const json_t *o, struct test_spec *s)
 	return spec_check(s, NULL) ? -EPROTO : 0;
 }
 
-json_t *knobs_to_json(const struct xdpath_knobs *k)
+json_t *knobs_to_json(const struct xdpath_knobs *k, bool all)
 {
 	struct xdpath_knobs def;
 	json_t *o = json_object();
@@ -88,7 +89,7 @@ json_t *knobs_to_json(const struct xdpath_knobs *k)
 	for (size_t i = 0; i < n; i++) {
 		xdpath_knob_print(k, &table[i], ours, sizeof(ours));
 		xdpath_knob_print(&def, &table[i], theirs, sizeof(theirs));
-		if (strcmp(ours, theirs) != 0)
+		if (all || strcmp(ours, theirs) != 0)
 			json_object_set_new(o, table[i].name, json_string(ours));
 	}
 	return o;

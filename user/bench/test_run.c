@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "engine_common.h"
 #include "test_run.h"
 
 #define CLAIM_NS 20e6 /* between two times of asking */
@@ -15,16 +16,6 @@ static struct test_lane *lane_of(const struct lane *l)
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
-
-static void *lines(size_t n, size_t size)
-{
-	size_t bytes = (n * size + XDPATH_CACHELINE - 1) & ~(size_t)(XDPATH_CACHELINE - 1);
-	void *p = aligned_alloc(XDPATH_CACHELINE, bytes);
-
-	if (p)
-		memset(p, 0, bytes);
-	return p;
-}
 
 static int lane_memory(struct test_end *t, struct test_lane *tl)
 {
@@ -37,10 +28,10 @@ static int lane_memory(struct test_end *t, struct test_lane *tl)
 	while (room < path->flows * t->window)
 		room *= 2;
 	tl->q.mask = room - 1;
-	tl->q.e = lines(room, sizeof(*tl->q.e));
-	tl->own = lines(path->flows, sizeof(*tl->own));
+	tl->q.e = lines_alloc(room * sizeof(*tl->q.e));
+	tl->own = lines_alloc(path->flows * sizeof(*tl->own));
 	if (t->receives || t->is_server)
-		tl->in = lines(path->flows, sizeof(*tl->in));
+		tl->in = lines_alloc(path->flows * sizeof(*tl->in));
 	return tl->q.e && tl->own && (tl->in || !(t->receives || t->is_server)) ? 0 : -ENOMEM;
 }
 
@@ -49,13 +40,13 @@ static int flow_memory(struct test_end *t)
 	const struct engine_path *path = &t->e->path;
 	struct rr_slot *slot;
 
-	t->flow = lines(path->flows, sizeof(*t->flow));
+	t->flow = lines_alloc(path->flows * sizeof(*t->flow));
 	if (!t->flow)
 		return -ENOMEM;
 	if (t->spec->kind != TEST_RR || t->is_server)
 		return 0;
 	for (uint32_t f = 0; f < path->flows; f++) {
-		slot = lines(t->window, sizeof(*slot));
+		slot = lines_alloc(t->window * sizeof(*slot));
 		if (!slot)
 			return -ENOMEM;
 		t->flow[f].slot = slot;
@@ -83,7 +74,7 @@ static void directions(struct test_end *t)
 int test_open(struct test_end **out, struct engine *e, const struct test_spec *spec, uint16_t id,
 	      int event_fd)
 {
-	struct test_end *t = lines(1, sizeof(*t));
+	struct test_end *t = lines_alloc(sizeof(*t));
 	int err = 0;
 
 	if (!t)
@@ -96,7 +87,7 @@ int test_open(struct test_end **out, struct engine *e, const struct test_spec *s
 	t->window = spec->rate > 0 ? WINDOW : 1;
 	t->seed = id + 1ULL;
 	directions(t);
-	t->lane = lines(e->path.lanes, sizeof(*t->lane));
+	t->lane = lines_alloc(e->path.lanes * sizeof(*t->lane));
 	if (!t->lane)
 		err = -ENOMEM;
 	for (uint32_t i = 0; !err && i < e->path.lanes; i++)

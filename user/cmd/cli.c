@@ -250,8 +250,8 @@ static int read_rules(const char *verb, const char *path, struct args *a)
 static int read_knob(const char *verb, const char *value, struct args *a)
 {
 	if (a->tune.nknobs == TUNE_ARGS_KNOBS)
-		return fail(verb, EXIT_USAGE, "--knob %.60s: one too many; at most %d at once",
-			    value, TUNE_ARGS_KNOBS);
+		return fail(verb, EXIT_USAGE, "--knob %.60s: one too many; give %d at most", value,
+			    TUNE_ARGS_KNOBS);
 	a->tune.knob[a->tune.nknobs++] = value;
 	return 0;
 }

@@ -83,8 +83,7 @@ struct args {
 	const char *size, *rate, *dst_mac, *src, *dst, *sport, *dport, *vlan;
 	uint32_t flows;
 	enum engine engine;
-	/* bench, serve */
-	struct bench_args bench;
+	struct bench_args bench; /* bench, serve, tune */
 	struct tune_args tune;
 };
 

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "../bench/record.h"
 #include "inspect.h"
 #include "run.h"
 
@@ -374,21 +375,6 @@ static json_t *json_workers(const struct run *r)
 	return list;
 }
 
-static json_t *json_knobs(const struct run *r)
-{
-	const struct xdpath_knob *t;
-	json_t *o = json_object();
-	char value[32];
-	size_t n;
-
-	t = xdpath_knob_table(&n);
-	for (size_t i = 0; i < n; i++) {
-		xdpath_knob_print(&r->a->knobs, &t[i], value, sizeof(value));
-		json_object_set_new(o, t[i].name, json_string(value));
-	}
-	return o;
-}
-
 int report_json(const struct run *r)
 {
 	json_t *o = json_object(), *ports = json_array();
@@ -405,6 +391,6 @@ int report_json(const struct run *r)
 	json_object_set_new(o, "ports", ports);
 	json_object_set_new(o, "workers", json_workers(r));
 	json_object_set_new(o, "frames", json_frames(r));
-	json_object_set_new(o, "knobs", json_knobs(r));
+	json_object_set_new(o, "knobs", knobs_to_json(&r->a->knobs, true));
 	return json_out(r->verb, o);
 }

@@ -17,13 +17,14 @@
 #define VERB_NAME "tune"
 #define WORDS_MAX 64
 
+_Static_assert(TUNE_ARGS_KNOBS == TUNE_KNOBS, "as many as can be given can be compared");
+
 struct tuning {
 	const struct args *a;	 /* tune's own */
 	struct bench_plan bench; /* the test */
 	json_t *here, *there;	 /* the records of both ends, of the first run */
 	struct xdpath_diag diag;
 	int stop_fd;
-	uint32_t runs;
 };
 
 /* ---- a run ---------------------------------------------------------------------------------- */
@@ -113,7 +114,7 @@ static int parse_bench(struct tuning *t, struct args *b)
 	return bench_parse(&t->bench, b);
 }
 
-static int make_plan(struct tuning *t, struct tune_plan *p, char *what, size_t size)
+static int make_plan(struct tuning *t, struct tune_plan *p, const char *what)
 {
 	const struct tune_args *o = &t->a->tune;
 	int err = 0;
@@ -128,7 +129,6 @@ static int make_plan(struct tuning *t, struct tune_plan *p, char *what, size_t s
 		err = tune_plan_goals(p, o->goal, &t->diag);
 	if (err)
 		return fail(VERB_NAME, EXIT_USAGE, "%s", t->diag.text);
-	report_test_text(&t->bench.o.spec, what, size);
 	p->what = what;
 	p->unit = t->bench.o.spec.kind == TEST_RR ? "transactions/s" : "bit/s";
 	p->factorial = o->factorial;
@@ -138,6 +138,28 @@ static int make_plan(struct tuning *t, struct tune_plan *p, char *what, size_t s
 	p->html = t->a->bench.html;
 	p->json = t->a->json;
 	return 0;
+}
+
+/*
+ * The test as it was asked for, whole: runs that were kept may only be gone on with by the same
+ * one, on the same device, by the same engine. The caller frees it.
+ */
+static char *command_line(const struct args *a, const struct args *b)
+{
+	char *text = NULL;
+	size_t size = 0;
+	FILE *f = open_memstream(&text, &size);
+
+	if (!f)
+		return NULL;
+	fprintf(f, "%s", a->dev[0]);
+	for (int i = 0; i < a->nwords; i++)
+		fprintf(f, " %s", a->words[i]);
+	fprintf(f, "%s, %g s a run", a->bench.lab ? " --lab" : "", b->bench.time);
+	if (fclose(f) == 0)
+		return text;
+	free(text);
+	return NULL;
 }
 
 static int open_lab(struct tuning *t, const struct args *b, struct lab_hosts **lab)
@@ -159,12 +181,15 @@ static int experiment(const struct args *a)
 	struct tune_calls calls = {.measure = measure, .progress = progress, .ctx = &t};
 	struct lab_hosts *lab = NULL;
 	struct tune_plan plan = {0};
-	char what[200];
 	int code = parse_bench(&t, &b), err = 0;
+	char *what;
 
 	if (code)
 		return code < 0 ? EXIT_DONE : code;
-	code = make_plan(&t, &plan, what, sizeof(what));
+	what = command_line(a, &b);
+	if (!what)
+		return fail(VERB_NAME, EXIT_FAILED, "no memory for the plan; free some");
+	code = make_plan(&t, &plan, what);
 	if (!code)
 		code = open_lab(&t, &b, &lab);
 	if (!code)
@@ -176,6 +201,7 @@ static int experiment(const struct args *a)
 	json_decref(t.here);
 	json_decref(t.there);
 	lab_hosts_close(lab);
+	free(what);
 	return code;
 }
 
@@ -222,7 +248,7 @@ static int run_preset_test(const struct args *a, const char *test)
 		code = cmd_bench(&b);
 	}
 	free(copy);
-	return code;
+	return code < 0 ? EXIT_DONE : code; /* < 0: help was asked for, and given */
 }
 
 static int run_preset(const struct args *a)

@@ -110,7 +110,9 @@ void xdpath_carrier_wait(struct xdpath_datapath *dp);
 int xdpath_negotiate(struct xdpath_datapath *dp);
 /* negotiate.c: undo it. */
 void xdpath_negotiate_undo(struct xdpath_datapath *dp);
-/* worker.c */
+/* worker.c: pin the attributes' thread to the id'th of the CPUs, in turn; nothing if there are none
+ * or NULL. 0 or -errno. */
+int xdpath_thread_pin(const cpu_set_t *cpus, uint32_t id, pthread_attr_t *attr);
 int xdpath_workers_start(struct xdpath_datapath *dp);
 void xdpath_workers_stop(struct xdpath_datapath *dp);
 

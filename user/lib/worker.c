@@ -148,16 +148,16 @@ static void *worker_main(void *arg)
 	return NULL;
 }
 
-static int pin(const struct xdpath_datapath *dp, uint32_t id, pthread_attr_t *attr)
+int xdpath_thread_pin(const cpu_set_t *cpus, uint32_t id, pthread_attr_t *attr)
 {
-	int n = CPU_COUNT(&dp->cpus), skip;
+	int n = cpus ? CPU_COUNT(cpus) : 0, skip;
 	cpu_set_t one;
 
 	if (n == 0)
 		return 0;
 	skip = (int)(id % (uint32_t)n);
 	for (int cpu = 0; cpu < CPU_SETSIZE; cpu++)
-		if (CPU_ISSET(cpu, &dp->cpus) && skip-- == 0) {
+		if (CPU_ISSET(cpu, cpus) && skip-- == 0) {
 			CPU_ZERO(&one);
 			CPU_SET(cpu, &one);
 			return -pthread_attr_setaffinity_np(attr, sizeof(one), &one);
@@ -175,7 +175,7 @@ int xdpath_workers_start(struct xdpath_datapath *dp)
 		uint32_t id = dp->running;
 
 		pthread_attr_init(&attr);
-		err = pin(dp, id, &attr);
+		err = xdpath_thread_pin(&dp->cpus, id, &attr);
 		if (!err)
 			err = -pthread_create(&dp->thread[id], &attr, worker_main, &dp->worker[id]);
 		pthread_attr_destroy(&attr);
