@@ -5,7 +5,7 @@
 Both sides of a row run one after the other, again and again: AB, BA, AB, ... A machine that is slow
 for a minute is slow for both, so only the ratio of a pair is looked at: their median, and its 95 %
 interval by bootstrap. PAIRS (15) pairs are run, and more while the interval is wider than WIDTH
-(0.03), up to PAIRS_MAX (45) and for no longer than ROW_SECS (120) a row. QUICK=1: three short pairs,
+(0.02), up to PAIRS_MAX (60) and for no longer than ROW_SECS (250) a row. QUICK=1: three short pairs,
 nothing is judged. ROWS=word,word: only the rows whose name has one of the words. V=1 prints each leg.
 INSTALL_PEERS=1 installs dpdk-dev and netsniff-ng first. A leg during which other processes held one
 of the two CPUs is run again, a few times; those that stay so are counted as disturbed.
@@ -29,11 +29,11 @@ import time
 B = os.environ.get("B", "build")
 QUICK = os.environ.get("QUICK", "") not in ("", "0")
 PAIRS = 3 if QUICK else int(os.environ.get("PAIRS", "15"))
-PAIRS_MAX = PAIRS if QUICK else max(PAIRS, int(os.environ.get("PAIRS_MAX", "45")))
-WIDTH = float(os.environ.get("WIDTH", "0.03"))
+PAIRS_MAX = PAIRS if QUICK else max(PAIRS, int(os.environ.get("PAIRS_MAX", "60")))
+WIDTH = float(os.environ.get("WIDTH", "0.02"))
 SECS = float(os.environ.get("SECS", "0.5" if QUICK else "1.0"))
 TRIPS = 5000 if QUICK else 20000
-ROW_SECS = float(os.environ.get("ROW_SECS", "120"))  # neither more pairs nor second tries after it
+ROW_SECS = float(os.environ.get("ROW_SECS", "250"))  # neither more pairs nor second tries after it
 VERBOSE = os.environ.get("V", "") not in ("", "0")  # each leg's figure too
 ROWS = [w for w in os.environ.get("ROWS", "").split(",") if w]
 LAB = f"bp{os.getpid()}"
